@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod btree;
 #[allow(dead_code)]
 mod bytes;
 pub mod error;
