@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attr;
+pub mod btree;
 mod bytes;
 pub mod checksum;
 pub mod control;
