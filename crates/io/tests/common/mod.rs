@@ -1,5 +1,5 @@
 //! A directory with just enough in it to be opened.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::fs;
 use std::os::unix::fs::FileExt;
