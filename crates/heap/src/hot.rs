@@ -22,7 +22,7 @@ impl HeapPage<'_> {
         let max = page.max_offset();
         let mut offset = root;
         let mut at_start = true;
-        let mut updater = Xid::INVALID;
+        let mut prior = Xid::INVALID;
         // A chain visits a line pointer at most once.
         for _ in 0..=max.0 {
             if !offset.is_valid() || offset > max {
@@ -41,7 +41,7 @@ impl HeapPage<'_> {
             if at_start && tuple.is_heap_only() {
                 return Ok(None);
             }
-            if updater.is_valid() && updater != tuple.xmin() {
+            if prior.is_valid() && prior != tuple.xmin() {
                 return Ok(None);
             }
             if self.sees(visibility, tuple, offset)? {
@@ -56,7 +56,7 @@ impl HeapPage<'_> {
             }
             offset = tuple.ctid().offset;
             at_start = false;
-            updater = updater(visibility, tuple)?;
+            prior = updater(visibility, tuple)?;
         }
         Err(Error::EndlessChain { relation: self.relation().to_owned(), block: self.block().0, offset: root.0 })
     }
