@@ -104,10 +104,10 @@ fn paths_are_those_of_postgresql() {
     std::os::unix::fs::symlink(target.path(), fixture.path("pg_tblspc/16400")).unwrap();
     let dir = fixture.open();
     let other = RelFileLocator { tablespace: Oid(16400), database: Oid(5), number: RelFileNumber(77) };
-    assert_eq!(dir.relation_path(other), "pg_tblspc/16400/PG_18_202506291/5/77");
+    assert_eq!(dir.relation_path(other, Fork::Main, 0), "pg_tblspc/16400/PG_18_202506291/5/77");
     assert_eq!(dir.relation(other).nblocks(Fork::Main), Ok(1));
     let shared = RelFileLocator { tablespace: GLOBAL_TABLESPACE, database: Oid(0), number: RelFileNumber(1262) };
-    assert_eq!(dir.relation_path(shared), "global/1262");
+    assert_eq!(dir.relation_path(shared, Fork::Main, 0), "global/1262");
     assert_eq!(dir.relation(locator(12)).path(Fork::FreeSpaceMap), "base/5/12_fsm");
 }
 

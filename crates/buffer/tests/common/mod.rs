@@ -14,6 +14,9 @@ use stegodon_buffer::{BufferPool, PageGuard};
 use stegodon_format::ids::{DEFAULT_TABLESPACE, Fork, Oid, RelFileLocator, RelFileNumber};
 use stegodon_io::{DataDirectory, IoMethod, RelationFiles};
 
+/// A control file of PostgreSQL 18.4.
+const CONTROL: &[u8] = include_bytes!("../../../format/testdata/pg_control");
+
 pub struct Fixture {
     pub dir: tempfile::TempDir,
 }
@@ -48,7 +51,7 @@ impl Fixture {
             fs::create_dir_all(dir.path().join(sub)).unwrap();
         }
         fs::write(dir.path().join("PG_VERSION"), "18\n").unwrap();
-        fs::write(dir.path().join("global/pg_control"), [0; 8192]).unwrap();
+        fs::write(dir.path().join("global/pg_control"), CONTROL).unwrap();
         Self { dir }
     }
 

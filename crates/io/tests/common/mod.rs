@@ -11,6 +11,9 @@ use stegodon_io::{DataDirectory, OpenOptions};
 
 pub const SEGMENT_BYTES: u64 = 1 << 30;
 
+/// A control file of PostgreSQL 18.4.
+const CONTROL: &[u8] = include_bytes!("../../../format/testdata/pg_control");
+
 pub struct Fixture {
     pub dir: tempfile::TempDir,
 }
@@ -27,9 +30,7 @@ impl Fixture {
             fs::create_dir_all(at(sub)).unwrap();
         }
         fs::write(at("PG_VERSION"), "18\n").unwrap();
-        let mut control = vec![0u8; 8192];
-        control[12..16].copy_from_slice(&202_506_291u32.to_le_bytes());
-        fs::write(at("global/pg_control"), control).unwrap();
+        fs::write(at("global/pg_control"), CONTROL).unwrap();
         Self { dir }
     }
 
