@@ -1,5 +1,5 @@
 //! Numeric functions against the answers of a real server (`testdata/numeric.txt`, made by `generate-numeric.py`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unnecessary_wraps)]
 
 use stegodon_types::numeric::{self, Numeric};
 use stegodon_types::{SqlError, SqlResult};
