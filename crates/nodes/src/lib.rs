@@ -1,1 +1,14 @@
-//! Placeholder.
+//! Typed query and expression trees, and the reader of their stored form, `pg_node_tree`.
+//!
+//! A tour: [`Query`] is a statement after analysis, [`Expr`] a scalar expression bound by OID. The `sql` crate makes them
+//! from a statement's text; the node tree reader makes them from what views, defaults, index predicates and partition
+//! bounds have stored. Nothing here resolves a name.
+#![forbid(unsafe_code)]
+
+pub mod expr;
+pub mod query;
+pub mod typing;
+pub mod walk;
+
+pub use expr::Expr;
+pub use query::Query;
