@@ -7,6 +7,8 @@
 
 pub mod expr;
 pub mod query;
+pub mod typing;
+pub mod walk;
 
 pub use expr::Expr;
 pub use query::Query;
