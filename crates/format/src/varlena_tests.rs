@@ -89,6 +89,43 @@ fn decompresses_what_postgresql_compressed() {
     }
 }
 
+/// The texts of testdata/compressed.sql.
+fn text(id: usize) -> String {
+    let join = |count: usize, f: &dyn Fn(usize) -> String| (1..=count).map(f).collect::<Vec<_>>().join(",");
+    match id {
+        1 => "stegodon tusks ".repeat(200),
+        2 | 3 => join(200, &|i| format!("{i} bottles")),
+        _ => join(1000, &|i| format!("{} elephants", i * 7919)),
+    }
+}
+
+#[test]
+fn decompresses_lz4_and_toasted_values_of_a_real_server() {
+    let mut seen = 0;
+    for line in include_str!("../testdata/compressed.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let id: usize = words.next().unwrap().parse().unwrap();
+        let stored = crate::testing::unhex(words.next().unwrap());
+        let chunks = words.next().map(crate::testing::unhex);
+        let expected = if id == 3 || id == 5 { CompressionMethod::Pglz } else { CompressionMethod::Lz4 };
+        let compressed = match (parsed(&stored), &chunks) {
+            (Varlena::Compressed(compressed), None) => compressed,
+            (Varlena::External(pointer), Some(chunks)) => {
+                assert_eq!((pointer.stored_size, pointer.compression), (chunks.len(), Some(expected)));
+                assert_eq!(crate::toast::chunk_count(&pointer), chunks.len().div_ceil(1996));
+                let compressed = Compressed::parse(chunks).unwrap();
+                assert_eq!(compressed.raw_size, pointer.raw_size);
+                compressed
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(compressed.method, expected);
+        assert_eq!(String::from_utf8(compressed.decompress(1 << 20).unwrap()).unwrap(), text(id));
+        seen += 1;
+    }
+    assert_eq!(seen, 5);
+}
+
 #[test]
 fn lz4_round_trips_and_must_have_the_announced_size() {
     let raw = b"stegodon ".repeat(500);
