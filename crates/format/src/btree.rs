@@ -369,7 +369,7 @@ impl<'a> IndexTuple<'a> {
         if count == 0 {
             return bad("number of TIDs", 0);
         }
-        if start < TUPLE_HEADER || start > BLCKSZ {
+        if !(TUPLE_HEADER..=BLCKSZ).contains(&start) {
             return bad("offset", start as u64);
         }
         Ok(PostingList(self.raw().slice(start, count * TID_SIZE)?))
