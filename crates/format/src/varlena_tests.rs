@@ -78,6 +78,7 @@ fn decompresses_what_postgresql_compressed() {
         let Varlena::Compressed(c) = parsed(bytes) else { panic!("not compressed") };
         assert_eq!(c.method, CompressionMethod::Pglz);
         assert_eq!(c.decompress(1 << 20).unwrap(), expected.as_bytes());
+        assert_eq!(crate::pglz::compress(expected.as_bytes()).unwrap(), c.data);
         assert!(matches!(c.decompress(100), Err(Error::TooLarge { limit: 100, .. })));
         let shorter = Compressed { raw_size: c.raw_size - 1, ..c };
         let longer = Compressed { raw_size: c.raw_size + 1, ..c };
@@ -94,6 +95,10 @@ fn text(id: usize) -> String {
     let join = |count: usize, f: &dyn Fn(usize) -> String| (1..=count).map(f).collect::<Vec<_>>().join(",");
     match id {
         1 => "stegodon tusks ".repeat(200),
+        6 => {
+            let chars = |i: usize| [192 + i * 7 % 60, 8364 - i % 90].map(|c| char::from_u32(c as u32).unwrap());
+            (1..=1500).map(|i| String::from_iter(chars(i))).collect::<Vec<_>>().join(" ")
+        }
         2 | 3 => join(200, &|i| format!("{i} bottles")),
         _ => join(1000, &|i| format!("{} elephants", i * 7919)),
     }
@@ -107,7 +112,7 @@ fn decompresses_lz4_and_toasted_values_of_a_real_server() {
         let id: usize = words.next().unwrap().parse().unwrap();
         let stored = crate::testing::unhex(words.next().unwrap());
         let chunks = words.next().map(crate::testing::unhex);
-        let expected = if id == 3 || id == 5 { CompressionMethod::Pglz } else { CompressionMethod::Lz4 };
+        let expected = if matches!(id, 3 | 5 | 6) { CompressionMethod::Pglz } else { CompressionMethod::Lz4 };
         let compressed = match (parsed(&stored), &chunks) {
             (Varlena::Compressed(compressed), None) => compressed,
             (Varlena::External(pointer), Some(chunks)) => {
@@ -121,9 +126,16 @@ fn decompresses_lz4_and_toasted_values_of_a_real_server() {
         };
         assert_eq!(compressed.method, expected);
         assert_eq!(String::from_utf8(compressed.decompress(1 << 20).unwrap()).unwrap(), text(id));
+        if compressed.method == CompressionMethod::Pglz {
+            assert_eq!(
+                crate::pglz::compress(text(id).as_bytes()).unwrap(),
+                compressed.data,
+                "{id}: not the same bytes"
+            );
+        }
         seen += 1;
     }
-    assert_eq!(seen, 5);
+    assert_eq!(seen, 6);
 }
 
 #[test]
