@@ -20,6 +20,11 @@ mod sort;
 mod source;
 mod tuple;
 
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod testing;
+
 pub use desc::{CompareFn, IndexAttribute, IndexDesc, IndexKey, KeyComparator};
 pub use error::{Error, Result};
 pub use key::{Argument, Condition, RowMember, ScanKey, Strategy};

@@ -78,6 +78,6 @@ impl PageSource for PoolSource {
     }
 
     fn block_count(&mut self) -> SqlResult<u32> {
-        Ok(self.files.nblocks(Fork::Main).map_err(stegodon_types::SqlError::from)?)
+        self.files.nblocks(Fork::Main).map_err(Into::into)
     }
 }
