@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use stegodon_format::checksum;
 use stegodon_format::ids::{BlockNumber, Fork};
 use stegodon_format::page::{BLCKSZ, PageRef};
 use stegodon_io::{FramePtr, IoMethod, Outcome, ReadCompletion, ReadRequest, RelationFiles};
@@ -39,7 +40,6 @@ pub struct BufferPool {
     /// The clock hand; taken modulo the number of frames.
     hand: AtomicUsize,
     method: Arc<dyn IoMethod>,
-    #[expect(dead_code, reason = "checksums arrive with format::checksum")]
     verify_checksums: bool,
     counters: PoolCounters,
     /// Read streams alive: each gets its share of the frames.
@@ -358,6 +358,11 @@ impl BufferPool {
         let bytes: &[u8; BLCKSZ] = unsafe { self.frame_ptr(frame).cast().as_ref() };
         let page = PageRef::new(bytes);
         let invalid = |why: String| Error::InvalidPage { block: block.0, path: relation.path(fork), why };
+        if self.verify_checksums && !checksum::is_correct(page, block) {
+            let (stored, computed) = (page.checksum(), checksum::page_checksum(page, block));
+            let why = format!("page verification failed, calculated checksum {computed} but expected {stored}");
+            return Err(invalid(why));
+        }
         page.verify().map_err(|error| invalid(error.to_string()))
     }
 }
