@@ -1,7 +1,7 @@
 //! Where heap and B-tree meet: a cluster opened for reading, its tables, and the roads to their rows.
 //!
 //! A tour: [`Storage`] is an opened cluster — its files, buffer pool, transactions and snapshot — after the checks of
-//! DESIGN D7; a [`Table`] is a relation whose columns are known; [`IndexPages`] feeds an index scan from the pool;
+//! DESIGN D7; a [`Table`] is a relation whose columns are known; [`SharedBlocks`] deals its blocks out to workers;
 //! [`Toast`] fetches values that lie elsewhere; [`read_all`] reads a small table whole, as the catalogs are read.
 //!
 //! ```no_run
@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
-mod index;
 mod refusal;
 mod storage;
 mod table;
@@ -21,7 +20,6 @@ mod toast;
 mod visibility;
 
 pub use blocks::SharedBlocks;
-pub use index::IndexPages;
 pub use refusal::Refusal;
 pub use storage::{IoMethodKind, Storage, StorageOptions};
 pub use table::{Table, read_all};

@@ -14,12 +14,13 @@ use stegodon_format::varlena::ToastPointer;
 use stegodon_heap::toast::Assembly;
 use stegodon_heap::{Attribute, Columns, Deformer, HeapPage, TupleDesc};
 use stegodon_io::RelationFiles;
-use stegodon_nbtree::{BtreeScan, Comparator, IndexAttribute, IndexDesc, IndexKey, ScanKey, ScanOptions, Strategy};
+use stegodon_nbtree::{
+    BtreeScan, IndexAttribute, IndexDesc, IndexKey, KeyComparator, PoolSource, ScanKey, ScanOptions, Strategy,
+};
 use stegodon_txn::toast_chunk_is_visible;
 use stegodon_types::{Align, Datum, Layout, SqlError, SqlResult, SqlState, ValueRef, oids};
 
 use crate::blocks::SharedBlocks;
-use crate::index::IndexPages;
 use crate::storage::Storage;
 
 /// Chunks by value: `(chunk_seq, chunk_data)` in the order of the table.
@@ -97,7 +98,7 @@ impl Toast {
         pointer: &ToastPointer,
         counters: &Arc<IoCounters>,
     ) -> SqlResult<Vec<u8>> {
-        let pages = IndexPages::new(storage.pool(), files.clone(), Arc::clone(counters));
+        let pages = PoolSource::new(storage.pool(), files).counted(Arc::clone(counters));
         let mut scan = BtreeScan::new(Arc::clone(desc), pages, ScanOptions::default());
         scan.rescan(&[ScanKey::compare(0, Strategy::Equal, oids::OID, Some(Datum::UInt32(pointer.value_id.0)))])?;
         let mut assembly = Assembly::new(*pointer, &self.name);
@@ -197,11 +198,11 @@ fn index_desc(name: String) -> SqlResult<IndexDesc> {
         compare: vec![(type_oid, type_oid, compare)],
     };
     let mismatch = || SqlError::internal("a TOAST index's value is not of its type");
-    let compare_ids = Comparator::new(move |a, b| match (a, b) {
+    let compare_ids = KeyComparator::new(move |a, b| match (a, b) {
         (ValueRef::UInt32(a), ValueRef::UInt32(b)) => Ok(a.cmp(&b)),
         _ => Err(mismatch()),
     });
-    let compare_seqs = Comparator::new(move |a, b| match (a, b) {
+    let compare_seqs = KeyComparator::new(move |a, b| match (a, b) {
         (ValueRef::Int32(a), ValueRef::Int32(b)) => Ok(a.cmp(&b)),
         _ => Err(mismatch()),
     });
