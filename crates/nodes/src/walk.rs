@@ -1,295 +1,175 @@
-//! Visiting and changing the expressions of a tree.
+//! Visiting the parts of expressions and queries.
 //!
-//! [`Expr::children`] and [`Expr::children_mut`] visit an expression's direct parts, of which a subquery is not one;
-//! [`Query::exprs`] and [`Query::exprs_mut`] visit the expressions that stand in one query, not those of its subqueries,
-//! which [`Query::subqueries`] and [`Query::subqueries_mut`] visit. A walker that needs all of them counts levels itself.
+//! One macro holds the list of what each node contains; the borrowed and the mutable visits are made from it, so neither
+//! can forget a child that the other knows.
 
-use stegodon_types::{SqlError, SqlResult, SqlState};
+#![allow(for_loops_over_fallibles, reason = "an Option is visited as a list of at most one")]
 
-use crate::expr::*;
-use crate::query::*;
-use crate::reader::MAX_DEPTH;
+use crate::expr::{Expr, TargetEntry};
+use crate::query::{FromExpr, JoinTree, Query, RangeTableKind};
 
-macro_rules! children {
-    ($(#[$doc:meta])* $name:ident, $iter:ident, $as_mut:ident, $($mut:tt)?) => {
-        impl Expr {
-            $(#[$doc])*
-            pub fn $name(&$($mut)? self, visit: &mut dyn FnMut(&$($mut)? Expr)) {
-                match self {
-                    Expr::Var(_)
-                    | Expr::Const(_)
-                    | Expr::Param(_)
-                    | Expr::CaseTest(_)
-                    | Expr::SqlValue(_)
-                    | Expr::NextValue(_) => {}
-                    Expr::Aggref(a) => {
-                        a.direct_args.$iter().for_each(&mut *visit);
-                        a.args.$iter().for_each(|t| visit(&$($mut)? t.expr));
-                        a.filter.$iter().for_each(&mut *visit);
-                    }
-                    Expr::GroupingFunc(g) => g.args.$iter().for_each(visit),
-                    Expr::WindowFunc(w) => {
-                        w.args.$iter().for_each(&mut *visit);
-                        w.filter.$iter().for_each(&mut *visit);
-                    }
-                    Expr::Subscript(s) => {
-                        s.upper.$iter().flatten().for_each(&mut *visit);
-                        s.lower.$iter().flatten().for_each(&mut *visit);
-                        visit(&$($mut)? s.container);
-                    }
-                    Expr::Func(f) => f.args.$iter().for_each(visit),
-                    Expr::Op(o) | Expr::Distinct(o) | Expr::NullIf(o) => o.args.$iter().for_each(visit),
-                    Expr::ScalarArrayOp(s) => s.args.$iter().for_each(visit),
-                    Expr::Bool(b) => b.args.$iter().for_each(visit),
-                    Expr::SubLink(s) => s.test.$iter().for_each(visit),
-                    Expr::SubPlan(s) => {
-                        s.test.$iter().for_each(&mut *visit);
-                        s.params.$iter().for_each(|(_, e)| visit(e));
-                    }
-                    Expr::FieldSelect(x) => visit(&$($mut)? x.arg),
-                    Expr::Relabel(x) => visit(&$($mut)? x.arg),
-                    Expr::CoerceViaIo(x) => visit(&$($mut)? x.arg),
-                    Expr::ArrayCoerce(x) => {
-                        visit(&$($mut)? x.arg);
-                        visit(&$($mut)? x.element);
-                    }
-                    Expr::ConvertRowtype(x) => visit(&$($mut)? x.arg),
-                    Expr::Collate(x) => visit(&$($mut)? x.arg),
-                    Expr::Case(c) => {
-                        c.arg.$iter().for_each(&mut *visit);
-                        for (when, then) in c.whens.$iter() {
-                            visit(when);
-                            visit(then);
-                        }
-                        visit(&$($mut)? c.default);
-                    }
-                    Expr::Array(a) => a.elements.$iter().for_each(visit),
-                    Expr::Row(r) => r.args.$iter().for_each(visit),
-                    Expr::RowCompare(r) => {
-                        r.left.$iter().for_each(&mut *visit);
-                        r.right.$iter().for_each(&mut *visit);
-                    }
-                    Expr::Coalesce(c) => c.args.$iter().for_each(visit),
-                    Expr::MinMax(m) => m.args.$iter().for_each(visit),
-                    Expr::NullTest(x) => visit(&$($mut)? x.arg),
-                    Expr::BooleanTest(x) => visit(&$($mut)? x.arg),
-                    Expr::CoerceToDomain(x) => visit(&$($mut)? x.arg),
-                }
+macro_rules! visit_expr {
+    ($e:expr, $f:ident, [$($m:tt)*]) => {
+        match $e {
+            Expr::Var(_) | Expr::Const(_) | Expr::Param(_) | Expr::CaseTest(_) | Expr::SqlValue(_) | Expr::NextValue(_) => {}
+            Expr::Aggref(a) => {
+                for x in &$($m)* a.direct_args { $f(x)?; }
+                for x in &$($m)* a.args { $f(&$($m)* x.expr)?; }
+                for x in &$($m)* a.filter { $f(x)?; }
             }
+            Expr::GroupingFunc(g) => for x in &$($m)* g.args { $f(x)?; },
+            Expr::WindowFunc(w) => {
+                for x in &$($m)* w.args { $f(x)?; }
+                for x in &$($m)* w.filter { $f(x)?; }
+            }
+            Expr::Subscript(s) => {
+                for x in (&$($m)* s.upper).into_iter().flatten() { $f(x)?; }
+                for x in (&$($m)* s.lower).into_iter().flatten() { $f(x)?; }
+                $f(&$($m)* s.container)?;
+            }
+            Expr::Func(x) => for x in &$($m)* x.args { $f(x)?; },
+            Expr::Op(x) | Expr::Distinct(x) | Expr::NullIf(x) => for x in &$($m)* x.args { $f(x)?; },
+            Expr::ScalarArrayOp(x) => for x in &$($m)* *x.args { $f(x)?; },
+            Expr::Bool(x) => for x in &$($m)* x.args { $f(x)?; },
+            Expr::SubLink(s) => for x in &$($m)* s.test { $f(x)?; },
+            Expr::SubPlan(s) => {
+                for x in &$($m)* s.test { $f(x)?; }
+                for x in &$($m)* s.params { $f(&$($m)* x.1)?; }
+            }
+            Expr::FieldSelect(x) => $f(&$($m)* x.arg)?,
+            Expr::Relabel(x) => $f(&$($m)* x.arg)?,
+            Expr::CoerceViaIo(x) => $f(&$($m)* x.arg)?,
+            Expr::ArrayCoerce(x) => {
+                $f(&$($m)* x.arg)?;
+                $f(&$($m)* x.element)?;
+            }
+            Expr::ConvertRowtype(x) => $f(&$($m)* x.arg)?,
+            Expr::Collate(x) => $f(&$($m)* x.arg)?,
+            Expr::Case(c) => {
+                for x in &$($m)* c.arg { $f(x)?; }
+                for w in &$($m)* c.whens {
+                    $f(&$($m)* w.0)?;
+                    $f(&$($m)* w.1)?;
+                }
+                $f(&$($m)* c.default)?;
+            }
+            Expr::Array(x) => for x in &$($m)* x.elements { $f(x)?; },
+            Expr::Row(x) => for x in &$($m)* x.args { $f(x)?; },
+            Expr::RowCompare(x) => {
+                for x in &$($m)* x.left { $f(x)?; }
+                for x in &$($m)* x.right { $f(x)?; }
+            }
+            Expr::Coalesce(x) => for x in &$($m)* x.args { $f(x)?; },
+            Expr::MinMax(x) => for x in &$($m)* x.args { $f(x)?; },
+            Expr::NullTest(x) => $f(&$($m)* x.arg)?,
+            Expr::BooleanTest(x) => $f(&$($m)* x.arg)?,
+            Expr::CoerceToDomain(x) => $f(&$($m)* x.arg)?,
         }
     };
 }
 
-children!(
-    /// Visits the direct subexpressions, in order.
-    children, iter, as_ref,
-);
-children!(
-    /// Visits the direct subexpressions, in order, for change.
-    children_mut, iter_mut, as_mut, mut
-);
-
-macro_rules! query_exprs {
-    ($(#[$doc:meta])* $name:ident, $join:ident, $iter:ident, $as:ident, $($mut:tt)?) => {
-        fn $join(tree: &$($mut)? JoinTree, visit: &mut dyn FnMut(&$($mut)? Expr)) {
-            match tree {
-                JoinTree::Relation(_) => {}
-                JoinTree::Join(join) => {
-                    $join(&$($mut)? join.left, visit);
-                    $join(&$($mut)? join.right, visit);
-                    join.quals.$iter().for_each(visit);
+macro_rules! visit_query {
+    ($q:expr, $f:ident, $join:ident, [$($m:tt)*]) => {{
+        let q = $q;
+        for t in &$($m)* q.targets { $f(&$($m)* t.expr)?; }
+        for rte in &$($m)* q.range_table {
+            match &$($m)* rte.kind {
+                RangeTableKind::Join { alias_vars, .. } => for x in alias_vars { $f(x)?; },
+                RangeTableKind::Function { functions, .. } => for x in functions { $f(&$($m)* x.call)?; },
+                RangeTableKind::Values { rows, .. } => for row in rows { for x in row { $f(x)?; } },
+                RangeTableKind::Group { exprs } => for x in exprs { $f(x)?; },
+                RangeTableKind::Relation { sample: Some(s), .. } => {
+                    for x in &$($m)* s.args { $f(x)?; }
+                    for x in &$($m)* s.repeatable { $f(x)?; }
                 }
-                JoinTree::From(from) => {
-                    from.items.$iter().for_each(|item| $join(item, visit));
-                    from.quals.$iter().for_each(visit);
-                }
+                RangeTableKind::Relation { sample: None, .. }
+                | RangeTableKind::Subquery(_) | RangeTableKind::Cte { .. } | RangeTableKind::Result => {}
             }
         }
-
-        impl Query {
-            $(#[$doc])*
-            pub fn $name(&$($mut)? self, visit: &mut dyn FnMut(&$($mut)? Expr)) {
-                for entry in self.range_table.$iter() {
-                    match &$($mut)? entry.kind {
-                        RangeTableKind::Relation { sample, .. } => {
-                            if let Some(sample) = sample {
-                                sample.args.$iter().for_each(&mut *visit);
-                                sample.repeatable.$iter().for_each(&mut *visit);
-                            }
-                        }
-                        RangeTableKind::Join { alias_vars, .. } => alias_vars.$iter().for_each(&mut *visit),
-                        RangeTableKind::Function { functions, .. } => {
-                            functions.$iter().for_each(|f| visit(&$($mut)? f.call));
-                        }
-                        RangeTableKind::Values { rows, .. } => rows.$iter().flatten().for_each(&mut *visit),
-                        RangeTableKind::Group { exprs } => exprs.$iter().for_each(&mut *visit),
-                        RangeTableKind::Subquery(_) | RangeTableKind::Cte { .. } | RangeTableKind::Result => {}
-                    }
-                }
-                self.from.items.$iter().for_each(|item| $join(item, visit));
-                self.from.quals.$iter().for_each(&mut *visit);
-                self.targets.$iter().for_each(|t| visit(&$($mut)? t.expr));
-                self.having.$iter().for_each(&mut *visit);
-                for window in self.windows.$iter() {
-                    window.start_offset.$iter().for_each(&mut *visit);
-                    window.end_offset.$iter().for_each(&mut *visit);
-                }
-                self.offset.$iter().for_each(&mut *visit);
-                self.limit.$iter().for_each(&mut *visit);
-            }
+        $join(&$($m)* q.from, $f)?;
+        for x in &$($m)* q.having { $f(x)?; }
+        for w in &$($m)* q.windows {
+            for x in &$($m)* w.start_offset { $f(x)?; }
+            for x in &$($m)* w.end_offset { $f(x)?; }
         }
-    };
+        for x in &$($m)* q.offset { $f(x)?; }
+        for x in &$($m)* q.limit { $f(x)?; }
+        Ok(())
+    }};
 }
 
-query_exprs!(
-    /// Visits the expressions that stand in this query, not those of its subqueries.
-    exprs, join_exprs, iter, as_ref,
-);
-query_exprs!(
-    /// Visits the expressions that stand in this query for change, not those of its subqueries.
-    exprs_mut, join_exprs_mut, iter_mut, as_mut, mut
-);
+impl Expr {
+    /// Calls `f` on each direct part, stopping at the first error. A [`Expr::SubLink`]'s part is its test; its query is
+    /// not an expression: see [`Query::try_each_expr`].
+    pub fn try_each_child<'a, E>(&'a self, f: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
+        visit_expr!(self, f, []);
+        Ok(())
+    }
+
+    /// [`Expr::try_each_child`], mutably.
+    pub fn try_each_child_mut<E>(&mut self, f: &mut dyn FnMut(&mut Expr) -> Result<(), E>) -> Result<(), E> {
+        visit_expr!(self, f, [mut]);
+        Ok(())
+    }
+
+    /// Whether `f` holds for this expression or any part of it, subqueries not entered.
+    pub fn any(&self, f: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        f(self) || self.try_each_child(&mut |x| if x.any(f) { Err(()) } else { Ok(()) }).is_err()
+    }
+}
 
 impl Query {
-    /// Visits the subqueries of FROM and WITH, which are one level down, not those in expressions.
-    pub fn subqueries(&self, visit: &mut dyn FnMut(&Query)) {
-        for entry in &self.range_table {
-            if let RangeTableKind::Subquery(query) = &entry.kind {
-                visit(query);
-            }
-        }
-        self.ctes.iter().for_each(|cte| visit(&cte.query));
+    /// Calls `f` on each expression that stands in this query itself: outputs, functions and VALUES of the range table,
+    /// join and WHERE conditions, HAVING, LIMIT, window offsets. Subqueries are not entered.
+    pub fn try_each_expr<'a, E>(&'a self, f: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
+        visit_query!(self, f, from_exprs, [])
     }
 
-    /// Visits the subqueries of FROM and WITH for change.
-    pub fn subqueries_mut(&mut self, visit: &mut dyn FnMut(&mut Query)) {
-        for entry in &mut self.range_table {
-            if let RangeTableKind::Subquery(query) = &mut entry.kind {
-                visit(query);
-            }
-        }
-        self.ctes.iter_mut().for_each(|cte| visit(&mut cte.query));
+    /// [`Query::try_each_expr`], mutably.
+    pub fn try_each_expr_mut<E>(&mut self, f: &mut dyn FnMut(&mut Expr) -> Result<(), E>) -> Result<(), E> {
+        visit_query!(self, f, from_exprs_mut, [mut])
+    }
+
+    /// The output columns that a client sees.
+    pub fn outputs(&self) -> impl Iterator<Item = &TargetEntry> {
+        self.targets.iter().filter(|t| !t.junk)
     }
 }
 
-fn too_deep() -> SqlError {
-    SqlError::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+fn from_exprs<'a, E>(from: &'a FromExpr, f: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
+    for item in &from.items {
+        join_exprs(item, f)?;
+    }
+    from.quals.as_ref().map_or(Ok(()), f)
 }
 
-/// Visits every expression of a tree for change, parents before children, subqueries included; `visit` is told how many
-/// queries down it is, and says whether to go on below. Grows the stack; refuses trees deeper than [`MAX_DEPTH`].
-pub fn walk_expr_mut(
-    expr: &mut Expr,
-    level: u32,
-    depth: usize,
-    visit: &mut dyn FnMut(&mut Expr, u32) -> SqlResult<bool>,
-) -> SqlResult<()> {
-    if depth > 2 * MAX_DEPTH {
-        return Err(too_deep());
-    }
-    if !visit(expr, level)? {
-        return Ok(());
-    }
-    stacker::maybe_grow(128 << 10, 1 << 20, || {
-        let mut result = Ok(());
-        expr.children_mut(&mut |child| {
-            if result.is_ok() {
-                result = walk_expr_mut(child, level, depth + 1, visit);
-            }
-        });
-        result?;
-        match expr {
-            Expr::SubLink(link) => walk_query_mut(&mut link.query, level + 1, depth + 1, visit),
-            _ => Ok(()),
+fn join_exprs<'a, E>(item: &'a JoinTree, f: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
+    match item {
+        JoinTree::Relation(_) => Ok(()),
+        JoinTree::From(from) => from_exprs(from, f),
+        JoinTree::Join(j) => {
+            join_exprs(&j.left, f)?;
+            join_exprs(&j.right, f)?;
+            j.quals.as_ref().map_or(Ok(()), f)
         }
-    })
+    }
 }
 
-/// Visits every expression of a query for change, as [`walk_expr_mut`] does.
-pub fn walk_query_mut(
-    query: &mut Query,
-    level: u32,
-    depth: usize,
-    visit: &mut dyn FnMut(&mut Expr, u32) -> SqlResult<bool>,
-) -> SqlResult<()> {
-    if depth > 2 * MAX_DEPTH {
-        return Err(too_deep());
+fn from_exprs_mut<E>(from: &mut FromExpr, f: &mut dyn FnMut(&mut Expr) -> Result<(), E>) -> Result<(), E> {
+    for item in &mut from.items {
+        join_exprs_mut(item, f)?;
     }
-    stacker::maybe_grow(128 << 10, 1 << 20, || {
-        let mut result = Ok(());
-        query.exprs_mut(&mut |expr| {
-            if result.is_ok() {
-                result = walk_expr_mut(expr, level, depth + 1, visit);
-            }
-        });
-        query.subqueries_mut(&mut |below| {
-            if result.is_ok() {
-                result = walk_query_mut(below, level + 1, depth + 1, visit);
-            }
-        });
-        result
-    })
+    from.quals.as_mut().map_or(Ok(()), f)
 }
 
-/// Adds `by` to the levels of everything in `expr` that refers to a query outside of it (`IncrementVarSublevelsUp`).
-pub fn raise_levels(expr: &mut Expr, by: u32) -> SqlResult<()> {
-    if by == 0 {
-        return Ok(());
-    }
-    walk_expr_mut(expr, 0, 0, &mut |expr, level| {
-        let raise = |levels_up: &mut u32| {
-            if *levels_up >= level {
-                *levels_up += by;
-            }
-        };
-        match expr {
-            Expr::Var(var) => raise(&mut var.levels_up),
-            Expr::Aggref(aggref) => raise(&mut aggref.levels_up),
-            Expr::GroupingFunc(func) => raise(&mut func.levels_up),
-            Expr::SubLink(link) => raise_cte_levels(&mut link.query, level + 1, by, 0)?,
-            _ => {}
-        }
-        Ok(true)
-    })
-}
-
-/// The references to WITH queries outside of an expression, in the range tables of its subqueries.
-fn raise_cte_levels(query: &mut Query, level: u32, by: u32, depth: usize) -> SqlResult<()> {
-    if depth > MAX_DEPTH {
-        return Err(too_deep());
-    }
-    for entry in &mut query.range_table {
-        if let RangeTableKind::Cte { levels_up, .. } = &mut entry.kind {
-            if *levels_up >= level {
-                *levels_up += by;
-            }
+fn join_exprs_mut<E>(item: &mut JoinTree, f: &mut dyn FnMut(&mut Expr) -> Result<(), E>) -> Result<(), E> {
+    match item {
+        JoinTree::Relation(_) => Ok(()),
+        JoinTree::From(from) => from_exprs_mut(from, f),
+        JoinTree::Join(j) => {
+            join_exprs_mut(&mut j.left, f)?;
+            join_exprs_mut(&mut j.right, f)?;
+            j.quals.as_mut().map_or(Ok(()), f)
         }
     }
-    let mut result = Ok(());
-    query.subqueries_mut(&mut |below| {
-        if result.is_ok() {
-            result = raise_cte_levels(below, level + 1, by, depth + 1);
-        }
-    });
-    result
-}
-
-/// Replaces the Vars that point to the query's entry for grouping expressions (18) by those expressions. The entry
-/// itself stays in its place, so that no index moves.
-pub fn replace_group_vars(query: &mut Query) -> SqlResult<()> {
-    let Some((index, exprs)) = crate::reader::group_entry(query) else { return Ok(()) };
-    let exprs = exprs.to_vec();
-    walk_query_mut(query, 0, 0, &mut |expr, level| {
-        let Expr::Var(var) = expr else { return Ok(true) };
-        if var.source != VarSource::Relation(index) || var.levels_up != level {
-            return Ok(true);
-        }
-        let place = usize::try_from(var.attno.0).ok().and_then(|n| n.checked_sub(1));
-        let replacement = place.and_then(|n| exprs.get(n)).ok_or_else(|| {
-            SqlError::new(SqlState::DataCorrupted, "invalid pg_node_tree: grouping column out of range")
-        })?;
-        *expr = replacement.clone();
-        raise_levels(expr, level)?;
-        Ok(false)
-    })
 }
