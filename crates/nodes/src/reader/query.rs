@@ -7,8 +7,8 @@ use super::token::{Node, Value, damaged};
 use super::{Reader, tag_of, unsupported_node};
 use crate::expr::Expr;
 use crate::grouping::{GroupingSet, expand_grouping_sets};
-use crate::query::*;
 use crate::levels::replace_group_vars;
+use crate::query::*;
 
 /// The SELECT bit of `requiredPerms`.
 const ACL_SELECT: i64 = 1 << 1;
