@@ -1,0 +1,289 @@
+//! Every table of the demo cluster, read from its pages, holds what PostgreSQL says it holds (testdata/demo.txt).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use stegodon_buffer::{BufferPool, PoolOptions, ReadStream, StreamOptions};
+use stegodon_format::heap_tuple::HeapTupleRef;
+use stegodon_format::ids::{
+    AttrNumber, BlockNumber, DEFAULT_TABLESPACE, Fork, GLOBAL_TABLESPACE, MultiXactId, OffsetNumber, Oid,
+    RelFileLocator, RelFileNumber, Tid, Xid,
+};
+use stegodon_format::page::BLCKSZ;
+use stegodon_format::slru::{XidStatus, multixact, xact};
+use stegodon_heap::toast::Assembly;
+use stegodon_heap::{Attribute, Columns, Deformer, HeapPage, TupleDesc, Visibility};
+use stegodon_io::{DataDirectory, IoMethod, SyncMethod, WorkerMethod};
+use stegodon_types::column::value_at;
+use stegodon_types::{Align, BuiltinTypes, FormatSettings, Layout, SqlError, TypeCatalog, TypeContext, ValueRef, ops};
+
+/// What a snapshot sees that is taken when nobody runs: what `pg_xact` calls committed.
+struct AllCommitted {
+    xact: Vec<u8>,
+    offsets: Vec<u8>,
+    members: Vec<u8>,
+}
+
+fn page_of(bytes: &[u8], page: u32) -> &[u8; BLCKSZ] {
+    bytes[page as usize * BLCKSZ..][..BLCKSZ].try_into().unwrap()
+}
+
+impl AllCommitted {
+    fn new(dir: &DataDirectory) -> Self {
+        let read = |name: &str| dir.read_file(name).unwrap();
+        Self {
+            xact: read("pg_xact/0000"),
+            offsets: read("pg_multixact/offsets/0000"),
+            members: read("pg_multixact/members/0000"),
+        }
+    }
+
+    fn committed(&self, xid: Xid) -> bool {
+        !xid.is_normal() || xact::status(page_of(&self.xact, xact::page_of(xid)), xid) == XidStatus::Committed
+    }
+
+    fn first_member(&self, multi: MultiXactId) -> u32 {
+        multixact::first_member(page_of(&self.offsets, multixact::offsets_page_of(multi)), multi)
+    }
+}
+
+impl Visibility for AllCommitted {
+    type Error = SqlError;
+
+    fn is_visible(&mut self, tuple: HeapTupleRef<'_>, _: Tid) -> Result<bool, SqlError> {
+        let mask = tuple.infomask();
+        if mask.xmin_invalid() || !(mask.xmin_committed() || self.committed(tuple.raw_xmin())) {
+            return Ok(false);
+        }
+        if mask.xmax_invalid() || mask.xmax_is_locked_only() || !tuple.raw_xmax().is_valid() {
+            return Ok(true);
+        }
+        let xmax = if mask.xmax_is_multi() { self.multixact_updater(tuple.xmax_multi())? } else { tuple.raw_xmax() };
+        Ok(!(xmax.is_valid() && self.committed(xmax)))
+    }
+
+    fn multixact_updater(&mut self, multi: MultiXactId) -> Result<Xid, SqlError> {
+        let first = self.first_member(multi);
+        let next = self.first_member(MultiXactId(multi.0 + 1));
+        assert!(first > 0 && next > first && next - first < 100, "members of {multi}: {first}..{next}");
+        for member in first..next {
+            let page = page_of(&self.members, multixact::members_page_of(member));
+            let member = multixact::member(page, member).unwrap();
+            if member.status.is_update() {
+                return Ok(member.xid);
+            }
+        }
+        Ok(Xid::INVALID)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    oid: u32,
+    path: String,
+    toast: u32,
+    name: String,
+    attrs: Vec<Attribute>,
+    rows: usize,
+    /// Column number and CRC.
+    crcs: Vec<(i16, u32)>,
+}
+
+fn layout(type_oid: Oid) -> Option<Layout> {
+    BuiltinTypes.type_desc(type_oid).ok()?.layout
+}
+
+fn tables() -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    for line in include_str!("../testdata/demo.txt").lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["table", oid, path, toast, name] => tables.push(Table {
+                oid: oid.parse().unwrap(),
+                path: path.to_owned(),
+                toast: toast.parse().unwrap(),
+                name: name.to_owned(),
+                ..Table::default()
+            }),
+            ["column", _, type_oid, len, align, kept, name, ref missing @ ..] => {
+                let type_oid = Oid(type_oid.parse().unwrap());
+                let align = Align::from_letter(align.as_bytes()[0]).unwrap();
+                let mut attr = Attribute::new(name, type_oid, len.parse().unwrap(), align, layout(type_oid));
+                attr.dropped = kept == "dropped";
+                if let ["missing", ..] = missing {
+                    let settings = FormatSettings::default();
+                    let cx = TypeContext::new(&BuiltinTypes, &settings);
+                    let text = missing[1..].join(" ");
+                    let ty = BuiltinTypes.type_desc(type_oid).unwrap();
+                    attr.missing = Some(ops::text_in(&cx, &ty, text.as_bytes(), -1).unwrap());
+                }
+                tables.last_mut().unwrap().attrs.push(attr);
+            }
+            ["rows", rows] => tables.last_mut().unwrap().rows = rows.parse().unwrap(),
+            ["crc", number, crc] => {
+                tables.last_mut().unwrap().crcs.push((number.parse().unwrap(), crc.parse().unwrap()));
+            }
+            _ => panic!("testdata/demo.txt: {line}"),
+        }
+    }
+    tables
+}
+
+fn locator(path: &str) -> RelFileLocator {
+    let parts: Vec<&str> = path.split('/').collect();
+    let number = |part: &str| part.parse::<u32>().unwrap();
+    let (tablespace, database, file) = match parts[..] {
+        ["global", file] => (GLOBAL_TABLESPACE, 0, file),
+        ["base", database, file] => (DEFAULT_TABLESPACE, number(database), file),
+        ["pg_tblspc", tablespace, _, database, file] => (Oid(number(tablespace)), number(database), file),
+        _ => panic!("{path}"),
+    };
+    RelFileLocator { tablespace, database: Oid(database), number: RelFileNumber(number(file)) }
+}
+
+fn unpack() -> PathBuf {
+    let to = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("heap-demo-{}", std::process::id()));
+    std::fs::create_dir_all(&to).unwrap();
+    let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/demo.tar.xz");
+    let status = Command::new("tar").arg("-C").arg(&to).args(["-xJf", archive]).status().unwrap();
+    assert!(status.success());
+    to
+}
+
+struct Cluster {
+    dir: Arc<DataDirectory>,
+    pool: Arc<BufferPool>,
+    visibility: AllCommitted,
+    toast_paths: HashMap<u32, String>,
+}
+
+impl Cluster {
+    /// Calls `each` with every page and its visible tuples.
+    fn scan(&mut self, path: &str, name: &str, mut each: impl FnMut(&HeapPage<'_>, &[OffsetNumber])) {
+        let relation = self.dir.relation(locator(path));
+        let mut blocks = 0..relation.nblocks(Fork::Main).unwrap();
+        let source = move || blocks.next().map(|block| (BlockNumber(block), ()));
+        let options = StreamOptions { full: true, ..StreamOptions::default() };
+        let mut stream = ReadStream::new(&self.pool, &relation, Fork::Main, source, options);
+        let mut offsets = Vec::new();
+        while let Some((pinned, ())) = stream.next_blocking().unwrap() {
+            let guard = pinned.latch_shared();
+            let page = HeapPage::new(name, guard.block(), guard.view());
+            page.visible_offsets(&mut self.visibility, &mut offsets).unwrap();
+            each(&page, &offsets);
+        }
+    }
+
+    /// Every value of a TOAST table: its chunks in the order of their numbers.
+    fn chunks(&mut self, toast: u32) -> HashMap<u32, Vec<(i32, Vec<u8>)>> {
+        let column = |name, oid, len, layout| Attribute::new(name, Oid(oid), len, Align::Int, Some(layout));
+        let attrs = vec![
+            column("chunk_id", 26, 4, Layout::UInt32),
+            column("chunk_seq", 23, 4, Layout::Int32),
+            column("chunk_data", 17, -1, Layout::Bytes),
+        ];
+        let desc = TupleDesc::new("toast", Oid(toast), attrs).unwrap();
+        let deformer = Deformer::new(&desc, &[1, 2, 3].map(AttrNumber)).unwrap();
+        let mut columns = Columns::new(&deformer, 100);
+        let path = self.toast_paths[&toast].clone();
+        self.scan(&path, "toast", |page, offsets| deformer.deform(page, offsets, &mut columns).unwrap());
+        let rows = columns.rows();
+        let arrays = columns.finish().unwrap();
+        let mut chunks: HashMap<u32, Vec<(i32, Vec<u8>)>> = HashMap::new();
+        for row in 0..rows {
+            let value = |at: usize, layout| value_at(&arrays[at], layout, row).unwrap();
+            let (ValueRef::UInt32(id), ValueRef::Int32(seq), ValueRef::Bytes(data)) =
+                (value(0, Layout::UInt32), value(1, Layout::Int32), value(2, Layout::Bytes))
+            else {
+                panic!()
+            };
+            chunks.entry(id).or_default().push((seq, data.to_vec()));
+        }
+        chunks.values_mut().for_each(|list| list.sort());
+        chunks
+    }
+
+    fn read(&mut self, table: &Table, wanted: &[i16]) -> (usize, Vec<ArrayRef>, usize) {
+        let desc = TupleDesc::new(&table.name, Oid(table.oid), table.attrs.clone()).unwrap();
+        let numbers: Vec<AttrNumber> = wanted.iter().map(|&number| AttrNumber(number)).collect();
+        let deformer = Deformer::new(&desc, &numbers).unwrap();
+        let mut columns = Columns::new(&deformer, 100);
+        self.scan(&table.path, &table.name, |page, offsets| deformer.deform(page, offsets, &mut columns).unwrap());
+        let toasted = columns.toasted().to_vec();
+        if !toasted.is_empty() {
+            let chunks = self.chunks(table.toast);
+            for (index, toasted) in toasted.iter().enumerate() {
+                assert_eq!(toasted.pointer.toast_relation, Oid(table.toast));
+                let mut assembly = Assembly::new(toasted.pointer, "toast");
+                for (seq, data) in &chunks[&toasted.pointer.value_id.0] {
+                    assembly.push(*seq, data).unwrap();
+                }
+                columns.fill(index, assembly.finish().unwrap()).unwrap();
+            }
+        }
+        (columns.rows(), columns.finish().unwrap(), toasted.len())
+    }
+}
+
+fn type_of(table: &Table, number: i16) -> Oid {
+    match number {
+        -1 => Oid(27),
+        -2 | -4 => Oid(28),
+        -3 | -5 => Oid(29),
+        -6 => Oid(26),
+        _ => table.attrs[number as usize - 1].type_oid,
+    }
+}
+
+#[test]
+fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
+    let home = unpack();
+    let dir = DataDirectory::open(home.join("demo")).unwrap();
+    let verify_checksums = dir.control().has_checksums();
+    assert!(verify_checksums, "the demo cluster has checksums");
+    let tables = tables();
+    let toast_paths: HashMap<u32, String> = tables.iter().map(|table| (table.oid, table.path.clone())).collect();
+    let settings = FormatSettings::default();
+    let cx = TypeContext::new(&BuiltinTypes, &settings);
+    let (mut compared, mut toasted, mut unread) = (0, 0, Vec::new());
+    let methods: [(usize, Arc<dyn IoMethod>); 2] =
+        [(16, Arc::new(SyncMethod)), (5000, Arc::new(WorkerMethod::new(2).unwrap()))];
+    for (frames, method) in methods {
+        let pool = BufferPool::with_options(PoolOptions { frames, verify_checksums }, method).unwrap();
+        let visibility = AllCommitted::new(&dir);
+        let mut cluster =
+            Cluster { dir: Arc::clone(&dir), pool: Arc::clone(&pool), visibility, toast_paths: toast_paths.clone() };
+        for table in &tables {
+            let known = |number: i16| number < 0 || layout(type_of(table, number)).is_some();
+            let (wanted, unknown): (Vec<_>, Vec<_>) = table.crcs.iter().partition(|(number, _)| known(*number));
+            unread.extend(unknown.iter().map(|(number, _)| format!("{}.{number}", table.name)));
+            let numbers: Vec<i16> = wanted.iter().map(|(number, _)| *number).collect();
+            let (rows, arrays, fetched) = cluster.read(table, &numbers);
+            assert_eq!(rows, table.rows, "{}", table.name);
+            toasted += fetched;
+            for ((number, crc), array) in wanted.iter().zip(&arrays) {
+                let ty = BuiltinTypes.type_desc(type_of(table, *number)).unwrap();
+                let mut text = Vec::new();
+                for row in 0..rows {
+                    match value_at(array, ty.layout.unwrap(), row) {
+                        None => text.extend_from_slice(b"\\N"),
+                        Some(value) => ops::text_out(&cx, &ty, value, &mut text).unwrap(),
+                    }
+                    text.push(b'\n');
+                }
+                let shown = String::from_utf8_lossy(&text[..text.len().min(300)]).into_owned();
+                assert_eq!(crc32c::crc32c(&text), *crc, "{} column {number} ({}):\n{shown}", table.name, ty.name);
+                compared += 1;
+            }
+        }
+        drop(cluster);
+        assert_eq!(pool.pinned_count(), 0);
+    }
+    eprintln!("{compared} columns compared, {toasted} values from TOAST tables; not read: {unread:?}");
+    assert!(compared > 1500 && toasted > 20);
+    std::fs::remove_dir_all(home).unwrap();
+}
