@@ -344,7 +344,11 @@ impl Catalog {
                 default: row.bool("opcdefault")?,
                 key_type: row.oid("opckeytype")?,
             };
-            self.opclasses.insert(class.oid, Arc::new(class));
+            let class = Arc::new(class);
+            if class.default {
+                self.default_opclasses.entry(class.access_method).or_default().push(Arc::clone(&class));
+            }
+            self.opclasses.insert(class.oid, class);
         }
         for row in read(source, tables::AMOP)?.rows() {
             let amop = AmOp {

@@ -25,6 +25,7 @@ pub fn comparator(support_proc: Oid) -> Option<Comparator> {
         358 => text::compare_char,
         1078 => text::compare_bpchar,
         1693 => boolean::compare,
+        1769 => crate::numeric::compare,
         1954 => bytea::compare,
         2166 => text::compare_pattern,
         2180 => text::compare_bpchar_pattern,

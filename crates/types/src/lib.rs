@@ -22,6 +22,7 @@ pub mod key;
 pub mod layout;
 pub mod multirange;
 pub mod names;
+pub mod numeric;
 pub mod oids;
 pub mod ops;
 pub mod range;

@@ -12,7 +12,7 @@ use stegodon_format::ids::Oid;
 use crate::Layout::{self, Bool, Bytes, Char, Fixed, Float32, Float64, Int16, Int32, Int64, Name, UInt32, UInt64};
 use crate::scalar::pseudo::{PSEUDO, UNSUPPORTED, VOID};
 use crate::scalar::text::CSTRING;
-use crate::{Align, TypeDesc, TypeKind, TypeOps, multirange, oids, range, record, scalar};
+use crate::{Align, TypeDesc, TypeKind, TypeOps, multirange, numeric, oids, range, record, scalar};
 
 /// `pg_catalog`.
 pub const PG_CATALOG: Oid = Oid(11);
@@ -232,7 +232,7 @@ pub static TYPES: &[TypeRow] = &[
     base(oids::TIMETZ, "timetz", 12, false, b'D', false, b',', 0, 1270, Align::Double, 0, Some(Fixed(12)), &UNSUPPORTED),
     base(oids::BIT, "bit", -1, false, b'V', false, b',', 0, 1561, Align::Int, 0, Some(Bytes), &UNSUPPORTED),
     base(oids::VARBIT, "varbit", -1, false, b'V', true, b',', 0, 1563, Align::Int, 0, Some(Bytes), &UNSUPPORTED),
-    base(oids::NUMERIC, "numeric", -1, false, b'N', false, b',', 0, 1231, Align::Int, 0, Some(Bytes), &UNSUPPORTED),
+    base(oids::NUMERIC, "numeric", -1, false, b'N', false, b',', 0, 1231, Align::Int, 0, Some(Bytes), &numeric::OPS),
     base(oids::REFCURSOR, "refcursor", -1, false, b'U', false, b',', 0, 2201, Align::Int, 0, Some(Bytes), &scalar::text::TEXT),
     base(oids::REGPROCEDURE, "regprocedure", 4, true, b'N', false, b',', 0, 2207, Align::Int, 0, Some(UInt32), &UNSUPPORTED),
     base(oids::REGOPER, "regoper", 4, true, b'N', false, b',', 0, 2208, Align::Int, 0, Some(UInt32), &UNSUPPORTED),
