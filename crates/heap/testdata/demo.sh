@@ -16,27 +16,26 @@ trap stop EXIT
 psql -X -q -At -h "$work" -p 54931 -U postgres -d demo -v ON_ERROR_STOP=1 <<'SQL'
 SET synchronize_seqscans = off; SET lock_timeout = '5s'; SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;
 SET timezone = 'UTC'; SET extra_float_digits = 1; SET bytea_output = 'hex';
-CREATE TEMP TABLE wanted AS
+WITH wanted AS (
   SELECT c.oid, c.oid::regclass::text AS name, pg_relation_filepath(c.oid) AS path, c.reltoastrelid
   FROM pg_class c
   WHERE c.relkind IN ('r', 'm', 't') AND c.relpersistence = 'p' AND pg_relation_size(c.oid) > 0
-    -- not the 100 partitions, not what a prepared transaction locks, and not what the run itself changes
-    AND c.relname <> 'prepared_locked'
-    AND c.relname !~ '^pgbench_accounts_([2-9]|10|[0-9]{2,})$'
-    AND c.oid NOT IN ('pg_class'::regclass, 'pg_attribute'::regclass, 'pg_type'::regclass, 'pg_depend'::regclass, 'pg_shdepend'::regclass)
-  ORDER BY c.oid;
-CREATE TEMP TABLE cols AS
-  SELECT w.oid, a.attnum, t.typname ~ '^reg|^_reg|aclitem' OR ty.typtype <> 'b' OR (ty.typelem <> 0 AND ty.typlen = -1 AND el.typtype <> 'b') OR ty.oid >= 16384 AS skip,
+    -- not the 100 partitions, and not what a prepared transaction locks
+    AND c.relname !~ '^pgbench_accounts_([2-9]|10|[0-9]{2,})$' AND c.relname <> 'prepared_locked'
+), cols AS (
+  SELECT w.oid, a.attnum, ty.typname ~ '^_?reg|aclitem' OR ty.typtype <> 'b' OR ty.oid >= 16384
+      OR (ty.typelem <> 0 AND ty.typlen = -1 AND el.typtype <> 'b') AS skip,
     format('column %s %s %s %s %s %s %s', a.attnum, CASE WHEN a.attisdropped THEN 0 ELSE a.atttypid END, a.attlen, a.attalign,
            CASE WHEN a.attisdropped THEN 'dropped' ELSE 'kept' END, replace(a.attname, ' ', '_'),
            CASE WHEN a.atthasmissing THEN 'missing ' || (a.attmissingval::text::text[])[1] ELSE 'plain' END) AS line
   FROM wanted w JOIN pg_attribute a ON a.attrelid = w.oid AND a.attnum > 0
   LEFT JOIN pg_type ty ON ty.oid = a.atttypid LEFT JOIN pg_type el ON el.oid = ty.typelem
-  CROSS JOIN LATERAL (SELECT coalesce(ty.typname, '') AS typname) t;
-SELECT format('SELECT %L; SELECT line FROM cols WHERE oid = %s ORDER BY attnum; SELECT ''rows '' || count(*) FROM %s;',
-              format('table %s %s %s %s', w.oid, w.path, coalesce(nullif(w.reltoastrelid, 0), 0), replace(w.name, ' ', '_')), w.oid, w.name)
+)
+SELECT format('SELECT %L; SELECT ''rows '' || count(*) FROM ONLY %s;',
+              format('table %s %s %s %s', w.oid, w.path, coalesce(nullif(w.reltoastrelid, 0), 0), replace(w.name, ' ', '_'))
+              || coalesce((SELECT string_agg(E'\n' || line, '' ORDER BY attnum) FROM cols WHERE oid = w.oid), ''), w.name)
     || coalesce((SELECT string_agg(format(
-         $f$SELECT format('crc %s %%s', crc32c(convert_to(coalesce(string_agg(CASE WHEN %2$s IS NULL THEN '\N' ELSE format('%%s', %2$s) END || E'\n', '' ORDER BY ctid), ''), 'UTF8'))) FROM %3$s;$f$,
+         $f$SELECT format('crc %s %%s', crc32c(convert_to(coalesce(string_agg(CASE WHEN %2$s IS NULL THEN '\N' ELSE format('%%s', %2$s) END || E'\n', '' ORDER BY ctid), ''), 'UTF8'))) FROM ONLY %3$s;$f$,
          n.num, quote_ident(n.name), w.name), ' ' ORDER BY n.num DESC)
        FROM (SELECT a.attnum AS num, a.attname AS name FROM pg_attribute a JOIN cols c ON c.oid = a.attrelid AND c.attnum = a.attnum AND NOT c.skip
              WHERE a.attrelid = w.oid AND NOT a.attisdropped AND a.attgenerated <> 'v'

@@ -2,84 +2,23 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use stegodon_buffer::{BufferPool, PoolOptions, ReadStream, StreamOptions};
-use stegodon_format::heap_tuple::HeapTupleRef;
 use stegodon_format::ids::{
-    AttrNumber, BlockNumber, DEFAULT_TABLESPACE, Fork, GLOBAL_TABLESPACE, MultiXactId, OffsetNumber, Oid,
-    RelFileLocator, RelFileNumber, Tid, Xid,
+    AttrNumber, BlockNumber, DEFAULT_TABLESPACE, Fork, GLOBAL_TABLESPACE, OffsetNumber, Oid, RelFileLocator,
+    RelFileNumber, Tid,
 };
-use stegodon_format::page::BLCKSZ;
-use stegodon_format::slru::{XidStatus, multixact, xact};
 use stegodon_heap::toast::Assembly;
-use stegodon_heap::{Attribute, Columns, Deformer, HeapPage, TupleDesc, Visibility};
+use stegodon_heap::{Attribute, Columns, Deformer, HeapPage, TupleDesc};
 use stegodon_io::{DataDirectory, IoMethod, SyncMethod, WorkerMethod};
+use stegodon_txn::{Transactions, VisibilityChecker};
 use stegodon_types::column::value_at;
-use stegodon_types::{Align, BuiltinTypes, FormatSettings, Layout, SqlError, TypeCatalog, TypeContext, ValueRef, ops};
-
-/// What a snapshot sees that is taken when nobody runs: what `pg_xact` calls committed.
-struct AllCommitted {
-    xact: Vec<u8>,
-    offsets: Vec<u8>,
-    members: Vec<u8>,
-}
-
-fn page_of(bytes: &[u8], page: u32) -> &[u8; BLCKSZ] {
-    bytes[page as usize * BLCKSZ..][..BLCKSZ].try_into().unwrap()
-}
-
-impl AllCommitted {
-    fn new(dir: &DataDirectory) -> Self {
-        let read = |name: &str| dir.read_file(name).unwrap();
-        Self {
-            xact: read("pg_xact/0000"),
-            offsets: read("pg_multixact/offsets/0000"),
-            members: read("pg_multixact/members/0000"),
-        }
-    }
-
-    fn committed(&self, xid: Xid) -> bool {
-        !xid.is_normal() || xact::status(page_of(&self.xact, xact::page_of(xid)), xid) == XidStatus::Committed
-    }
-
-    fn first_member(&self, multi: MultiXactId) -> u32 {
-        multixact::first_member(page_of(&self.offsets, multixact::offsets_page_of(multi)), multi)
-    }
-}
-
-impl Visibility for AllCommitted {
-    type Error = SqlError;
-
-    fn is_visible(&mut self, tuple: HeapTupleRef<'_>, _: Tid) -> Result<bool, SqlError> {
-        let mask = tuple.infomask();
-        if mask.xmin_invalid() || !(mask.xmin_committed() || self.committed(tuple.raw_xmin())) {
-            return Ok(false);
-        }
-        if mask.xmax_invalid() || mask.xmax_is_locked_only() || !tuple.raw_xmax().is_valid() {
-            return Ok(true);
-        }
-        let xmax = if mask.xmax_is_multi() { self.multixact_updater(tuple.xmax_multi())? } else { tuple.raw_xmax() };
-        Ok(!(xmax.is_valid() && self.committed(xmax)))
-    }
-
-    fn multixact_updater(&mut self, multi: MultiXactId) -> Result<Xid, SqlError> {
-        let first = self.first_member(multi);
-        let next = self.first_member(MultiXactId(multi.0 + 1));
-        assert!(first > 0 && next > first && next - first < 100, "members of {multi}: {first}..{next}");
-        for member in first..next {
-            let page = page_of(&self.members, multixact::members_page_of(member));
-            let member = multixact::member(page, member).unwrap();
-            if member.status.is_update() {
-                return Ok(member.xid);
-            }
-        }
-        Ok(Xid::INVALID)
-    }
-}
+use stegodon_types::{Align, BuiltinTypes, FormatSettings, Layout, SqlState, TypeCatalog, TypeContext, ValueRef, ops};
 
 #[derive(Debug, Default)]
 struct Table {
@@ -157,7 +96,7 @@ fn unpack() -> PathBuf {
 struct Cluster {
     dir: Arc<DataDirectory>,
     pool: Arc<BufferPool>,
-    visibility: AllCommitted,
+    visibility: VisibilityChecker,
     toast_paths: HashMap<u32, String>,
 }
 
@@ -203,7 +142,9 @@ impl Cluster {
             };
             chunks.entry(id).or_default().push((seq, data.to_vec()));
         }
-        chunks.values_mut().for_each(|list| list.sort());
+        for list in chunks.values_mut() {
+            list.sort();
+        }
         chunks
     }
 
@@ -254,7 +195,9 @@ fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
         [(16, Arc::new(SyncMethod)), (5000, Arc::new(WorkerMethod::new(2).unwrap()))];
     for (frames, method) in methods {
         let pool = BufferPool::with_options(PoolOptions { frames, verify_checksums }, method).unwrap();
-        let visibility = AllCommitted::new(&dir);
+        let transactions = Arc::new(Transactions::open(&dir, dir.control()).unwrap());
+        let snapshot = Arc::new(transactions.snapshot());
+        let visibility = VisibilityChecker::new(transactions, snapshot);
         let mut cluster =
             Cluster { dir: Arc::clone(&dir), pool: Arc::clone(&pool), visibility, toast_paths: toast_paths.clone() };
         for table in &tables {
@@ -268,12 +211,25 @@ fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
             for ((number, crc), array) in wanted.iter().zip(&arrays) {
                 let ty = BuiltinTypes.type_desc(type_of(table, *number)).unwrap();
                 let mut text = Vec::new();
+                let mut printed = Ok(());
                 for row in 0..rows {
                     match value_at(array, ty.layout.unwrap(), row) {
                         None => text.extend_from_slice(b"\\N"),
-                        Some(value) => ops::text_out(&cx, &ty, value, &mut text).unwrap(),
+                        // The system columns' types do without the table of types.
+                        Some(ValueRef::UInt32(value)) if (26..=29).contains(&ty.oid.0) => {
+                            write!(text, "{value}").unwrap()
+                        }
+                        Some(ValueRef::Bytes(tid)) if ty.oid == Oid(27) => {
+                            write!(text, "{}", Tid::from_bytes(tid.try_into().unwrap())).unwrap();
+                        }
+                        Some(value) => printed = printed.and(ops::text_out(&cx, &ty, value, &mut text)),
                     }
                     text.push(b'\n');
+                }
+                if let Err(error) = printed {
+                    assert_eq!(error.state, SqlState::FeatureNotSupported, "{error}");
+                    unread.push(format!("{}.{number} ({})", table.name, ty.name));
+                    continue;
                 }
                 let shown = String::from_utf8_lossy(&text[..text.len().min(300)]).into_owned();
                 assert_eq!(crc32c::crc32c(&text), *crc, "{} column {number} ({}):\n{shown}", table.name, ty.name);
@@ -283,7 +239,10 @@ fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
         drop(cluster);
         assert_eq!(pool.pinned_count(), 0);
     }
-    eprintln!("{compared} columns compared, {toasted} values from TOAST tables; not read: {unread:?}");
-    assert!(compared > 1500 && toasted > 20);
+    eprintln!(
+        "{compared} columns compared, {toasted} values from TOAST tables; no text form yet: {}",
+        unread.join(", ")
+    );
+    assert!(compared > 1500 && toasted > 400);
     std::fs::remove_dir_all(home).unwrap();
 }
