@@ -98,6 +98,8 @@ struct Cluster {
     pool: Arc<BufferPool>,
     visibility: VisibilityChecker,
     toast_paths: HashMap<u32, String>,
+    /// Rows that were found behind a redirect or an older version.
+    chained: usize,
 }
 
 impl Cluster {
@@ -113,8 +115,21 @@ impl Cluster {
             let guard = pinned.latch_shared();
             let page = HeapPage::new(name, guard.block(), guard.view());
             page.visible_offsets(&mut self.visibility, &mut offsets).unwrap();
+            self.check_chains(&page, &offsets);
             each(&page, &offsets);
         }
+    }
+
+    /// Whatever is visible is found from exactly one root, as an index would come to it, and nothing else is found.
+    fn check_chains(&mut self, page: &HeapPage<'_>, visible: &[OffsetNumber]) {
+        let mut found = Vec::new();
+        for (offset, _) in page.page().item_ids() {
+            let version = page.hot_search(offset, &mut self.visibility).unwrap();
+            self.chained += usize::from(version.is_some_and(|version| version != offset));
+            found.extend(version);
+        }
+        found.sort();
+        assert_eq!(found, visible, "{} block {}", page.relation(), page.block());
     }
 
     /// Every value of a TOAST table: its chunks in the order of their numbers.
@@ -198,8 +213,13 @@ fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
         let transactions = Arc::new(Transactions::open(&dir, dir.control()).unwrap());
         let snapshot = Arc::new(transactions.snapshot());
         let visibility = VisibilityChecker::new(transactions, snapshot);
-        let mut cluster =
-            Cluster { dir: Arc::clone(&dir), pool: Arc::clone(&pool), visibility, toast_paths: toast_paths.clone() };
+        let mut cluster = Cluster {
+            dir: Arc::clone(&dir),
+            pool: Arc::clone(&pool),
+            visibility,
+            toast_paths: toast_paths.clone(),
+            chained: 0,
+        };
         for table in &tables {
             let known = |number: i16| number < 0 || layout(type_of(table, number)).is_some();
             let (wanted, unknown): (Vec<_>, Vec<_>) = table.crcs.iter().partition(|(number, _)| known(*number));
@@ -217,7 +237,7 @@ fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
                         None => text.extend_from_slice(b"\\N"),
                         // The system columns' types do without the table of types.
                         Some(ValueRef::UInt32(value)) if (26..=29).contains(&ty.oid.0) => {
-                            write!(text, "{value}").unwrap()
+                            write!(text, "{value}").unwrap();
                         }
                         Some(ValueRef::Bytes(tid)) if ty.oid == Oid(27) => {
                             write!(text, "{}", Tid::from_bytes(tid.try_into().unwrap())).unwrap();
@@ -236,6 +256,7 @@ fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
                 compared += 1;
             }
         }
+        assert!(cluster.chained > 50, "{} rows in chains", cluster.chained);
         drop(cluster);
         assert_eq!(pool.pinned_count(), 0);
     }
