@@ -21,6 +21,8 @@ mod source;
 mod tuple;
 
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod testing;
