@@ -86,8 +86,8 @@ impl Spec {
         let back = direction == Direction::Backward;
         let keys = self.0.iter().filter(|column| column.is_key);
         let one = |column: &Column| {
-            let order = if column.desc != back { "desc" } else { "asc" };
-            let nulls = if column.nulls_first != back { "first" } else { "last" };
+            let order = if column.desc == back { "asc" } else { "desc" };
+            let nulls = if column.nulls_first == back { "last" } else { "first" };
             format!("{} {order} nulls {nulls}", column.name)
         };
         keys.map(one).collect::<Vec<_>>().join(", ")
@@ -251,27 +251,43 @@ impl PageSource for FileSource {
 
 pub type Scan = BtreeScan<FileSource>;
 
+/// Wakes the thread that waits.
+struct Unpark(std::thread::Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
 pub fn scan(spec: &Spec, name: &str, source: &FileSource, keep_tuples: bool) -> Scan {
     let options = ScanOptions { keep_tuples, ..ScanOptions::default() };
     BtreeScan::new(spec.desc(name), source.clone(), options)
 }
 
 /// Runs a scan to its end and calls `each` for every row.
-pub fn run(scan: &mut Scan, direction: Direction, keys: &[ScanKey], mut each: impl FnMut(&Scan, &Match)) {
-    let mut cx = Context::from_waker(Waker::noop());
+pub fn run<S: PageSource>(
+    scan: &mut BtreeScan<S>,
+    direction: Direction,
+    keys: &[ScanKey],
+    mut each: impl FnMut(&BtreeScan<S>, &Match),
+) {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut cx = Context::from_waker(&waker);
     scan.set_direction(direction);
     scan.rescan(keys).unwrap();
     loop {
         match scan.poll_next(&mut cx) {
             Poll::Ready(Ok(true)) => scan.matches().iter().for_each(|row| each(scan, row)),
             Poll::Ready(Ok(false)) => return,
-            other => panic!("{other:?}"),
+            Poll::Pending => std::thread::park(),
+            Poll::Ready(Err(error)) => panic!("{error}"),
         }
     }
 }
 
 /// The TIDs that a scan yields, as PostgreSQL prints them.
-pub fn tids(scan: &mut Scan, direction: Direction, keys: &[ScanKey]) -> Vec<String> {
+pub fn tids<S: PageSource>(scan: &mut BtreeScan<S>, direction: Direction, keys: &[ScanKey]) -> Vec<String> {
     let mut found = Vec::new();
     run(scan, direction, keys, |_, row| found.push(row.tid.to_string()));
     found
