@@ -106,7 +106,7 @@ fn the_three_kinds_of_tuple() {
 fn nulls_take_four_bytes_and_attributes_stay_aligned() {
     let bytes = tuple(7, 3, HAS_NULLS, &[0b10, 0, 0, 0, 0, 0, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
     let tuple = IndexTuple::new(&bytes).unwrap();
-    assert_eq!(tuple.attributes().unwrap(), (Some([2, 0, 0, 0]), &[42, 0, 0, 0, 0, 0, 0, 0][..]));
+    assert_eq!(tuple.attributes().unwrap(), (Some(&[2, 0, 0, 0][..]), &[42, 0, 0, 0, 0, 0, 0, 0][..]));
 }
 
 #[test]

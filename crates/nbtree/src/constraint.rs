@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use stegodon_format::ids::Oid;
 use stegodon_types::{Datum, SqlResult, ValueRef};
 
-use crate::desc::{Comparator, IndexDesc, IndexKey};
+use crate::desc::{IndexDesc, IndexKey, KeyComparator};
 use crate::error::{Error, Result};
 use crate::key::{Argument, Condition, RowMember, ScanKey, Strategy};
 use crate::sort;
@@ -28,7 +28,7 @@ pub(crate) struct Bound {
     pub(crate) value: Option<Datum>,
     pub(crate) type_oid: Oid,
     /// Column against value.
-    pub(crate) compare: Comparator,
+    pub(crate) compare: KeyComparator,
     pub(crate) inclusive: bool,
     /// The row comparison (its number) that this is the first member of.
     pub(crate) row: Option<usize>,
@@ -58,7 +58,7 @@ pub(crate) struct Points {
     pub(crate) values: Vec<Option<Datum>>,
     type_oid: Oid,
     /// Column against value; `None` before the first use.
-    compare: Option<Comparator>,
+    compare: Option<KeyComparator>,
 }
 
 impl Points {
@@ -92,7 +92,7 @@ impl Points {
 struct Filter {
     strategy: Strategy,
     value: Datum,
-    compare: Comparator,
+    compare: KeyComparator,
 }
 
 /// Everything demanded of one key column.
@@ -163,7 +163,7 @@ impl ColumnConstraint {
 #[derive(Debug, Default)]
 pub(crate) struct RowConstraint {
     pub(crate) strategy: Option<Strategy>,
-    pub(crate) members: Vec<(usize, Option<Datum>, Comparator)>,
+    pub(crate) members: Vec<(usize, Option<Datum>, KeyComparator)>,
 }
 
 /// All that is demanded of a tuple. Kept over rescans, so that only the first one allocates.
@@ -425,7 +425,7 @@ fn sort_points(desc: &IndexDesc, column: usize, type_oid: Oid, values: &mut Vec<
 }
 
 /// The comparison of two arguments of one type.
-fn own_comparator(desc: &IndexDesc, column: usize, type_oid: Oid) -> Result<&Comparator> {
+fn own_comparator(desc: &IndexDesc, column: usize, type_oid: Oid) -> Result<&KeyComparator> {
     desc.key(column)?.comparator(type_oid, type_oid).ok_or_else(|| Error::MissingSupport {
         index: desc.name.clone(),
         left: type_oid,

@@ -4,24 +4,42 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use stegodon_format::attr::{AttrLayout, TupleLayout};
 use stegodon_format::btree::MAX_ATTRIBUTES;
 use stegodon_format::ids::Oid;
-use stegodon_types::{Align, Layout, SqlError, SqlResult, ValueRef};
+use stegodon_types::{
+    Align, Collation, FormatSettings, Layout, SqlError, SqlResult, TypeCatalog, TypeContext, TypeDesc, ValueRef,
+};
 
 use crate::error::{Error, Result};
 
-/// The function behind a [`Comparator`].
+/// The function behind a [`KeyComparator`].
 pub type CompareFn = dyn Fn(ValueRef<'_>, ValueRef<'_>) -> SqlResult<Ordering> + Send + Sync;
 
 /// An operator family's comparison of two types: support function 1, bound to its collation and to whatever else it
 /// needs to know.
 #[derive(Clone)]
-pub struct Comparator(Arc<CompareFn>);
+pub struct KeyComparator(Arc<CompareFn>);
 
-impl Comparator {
+impl KeyComparator {
     /// A comparator from a function.
     pub fn new(compare: impl Fn(ValueRef<'_>, ValueRef<'_>) -> SqlResult<Ordering> + Send + Sync + 'static) -> Self {
         Self(Arc::new(compare))
+    }
+
+    /// The support function with this OID, under a collation; `None` where it is not done. `indexed` is the indexed
+    /// column's type, which polymorphic classes look at.
+    pub fn of_support(
+        support_proc: Oid,
+        types: Arc<dyn TypeCatalog>,
+        settings: Arc<FormatSettings>,
+        indexed: Arc<TypeDesc>,
+        collation: Collation,
+    ) -> Option<Self> {
+        let compare = stegodon_types::comparator(support_proc)?;
+        Some(Self::new(move |left, right| {
+            compare(&TypeContext::new(&*types, &settings), &indexed, &collation, left, right)
+        }))
     }
 
     /// How `left` lies to `right`.
@@ -31,9 +49,9 @@ impl Comparator {
     }
 }
 
-impl fmt::Debug for Comparator {
+impl fmt::Debug for KeyComparator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Comparator")
+        f.write_str("KeyComparator")
     }
 }
 
@@ -60,19 +78,19 @@ pub struct IndexKey {
     pub nulls_first: bool,
     /// The comparisons of the operator family, each `(left type, right type)`. The pair of two input types must be
     /// there; keys on arguments of other types need theirs, and merge better when the arguments' own pairs are there.
-    pub compare: Vec<(Oid, Oid, Comparator)>,
+    pub compare: Vec<(Oid, Oid, KeyComparator)>,
 }
 
 impl IndexKey {
     /// The comparison of two types, if the family has one.
-    pub fn comparator(&self, left: Oid, right: Oid) -> Option<&Comparator> {
+    pub fn comparator(&self, left: Oid, right: Oid) -> Option<&KeyComparator> {
         self.compare.iter().find(|(l, r, _)| (*l, *r) == (left, right)).map(|(_, _, compare)| compare)
     }
 
     /// How two values lie in the index: NULL where `NULLS FIRST` says, the rest as `DESC` says.
     pub(crate) fn order(
         &self,
-        compare: &Comparator,
+        compare: &KeyComparator,
         left: Option<ValueRef<'_>>,
         right: Option<ValueRef<'_>>,
     ) -> SqlResult<Ordering> {
@@ -101,8 +119,8 @@ pub struct IndexDesc {
     pub keys: Vec<IndexKey>,
     /// Whether it is unique.
     pub unique: bool,
-    /// Where each leading attribute starts in a tuple without nulls, as long as that is fixed.
-    pub(crate) fixed_starts: Vec<u16>,
+    /// How they lie in a tuple.
+    pub(crate) layout: TupleLayout,
 }
 
 impl IndexDesc {
@@ -121,28 +139,13 @@ impl IndexDesc {
                 attributes.len()
             )));
         }
-        let mut fixed_starts = Vec::with_capacity(attributes.len());
-        let mut at = 0;
-        for attribute in &attributes {
-            if attribute.len == 0 || attribute.len < -2 {
-                return Err(SqlError::internal(format_args!("index \"{name}\": attlen {}", attribute.len)));
-            }
-            // A varlena with a one-byte header is not aligned, so where it starts depends on the tuple.
-            if attribute.len == -1 && attribute.align.up(at) != at {
-                break;
-            }
-            at = attribute.align.up(at);
-            fixed_starts.push(at as u16);
-            if attribute.len < 0 {
-                break;
-            }
-            at += attribute.len as usize;
-        }
-        Ok(Self { name, attributes, keys, unique, fixed_starts })
+        let layouts = attributes.iter().map(|attribute| AttrLayout::new(attribute.len, attribute.align.bytes() as u8));
+        let layout = TupleLayout::new(layouts).map_err(SqlError::internal)?;
+        Ok(Self { name, attributes, keys, unique, layout })
     }
 
     /// The comparison of key column `column` (from 0) with an argument of type `right`.
-    pub(crate) fn comparator(&self, column: usize, right: Oid) -> Result<&Comparator> {
+    pub(crate) fn comparator(&self, column: usize, right: Oid) -> Result<&KeyComparator> {
         let key = self.key(column)?;
         key.comparator(key.input_type, right).ok_or_else(|| Error::MissingSupport {
             index: self.name.clone(),

@@ -20,10 +20,15 @@ mod sort;
 mod source;
 mod tuple;
 
-pub use desc::{Comparator, CompareFn, IndexAttribute, IndexDesc, IndexKey};
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod testing;
+
+pub use desc::{CompareFn, IndexAttribute, IndexDesc, IndexKey, KeyComparator};
 pub use error::{Error, Result};
 pub use key::{Argument, Condition, RowMember, ScanKey, Strategy};
 pub use position::Direction;
 pub use scan::{BtreeScan, Match, ScanCounters, ScanOptions};
-pub use source::PageSource;
-pub use tuple::AttributeWalker;
+pub use source::{PageSource, PoolSource};
+pub use tuple::TupleValues;

@@ -24,7 +24,7 @@ use crate::desc::IndexDesc;
 use crate::error::Result;
 use crate::key::{ScanKey, Strategy};
 use crate::position::{Direction, Position, Side};
-use crate::tuple::AttributeWalker;
+use crate::tuple::TupleValues;
 
 /// What a tuple is to the scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,18 +135,18 @@ impl Matcher {
     /// Whether `tuple` agrees with the prefix at its cursor and with the range column's bounds. Moves nothing. If the
     /// first and the last tuple of a page agree, so does all between.
     pub(crate) fn agrees(&mut self, tuple: IndexTuple<'_>) -> SqlResult<bool> {
-        let mut walker = AttributeWalker::new(&self.desc, tuple)?;
+        let mut values = TupleValues::new(&self.desc, tuple)?;
         for (column, (constraint, key)) in
             self.keys.columns.iter().zip(&self.desc.keys).enumerate().take(self.keys.prefix + 1)
         {
             if constraint.has_points {
                 let point = self.cursor.get(column).map_or(0, |&point| point as usize);
-                let value = walker.next_value(&mut self.scratch)?;
+                let value = values.get(column, &mut self.scratch)?;
                 if constraint.points.order(key, value, point)?.is_ne() {
                     return Ok(false);
                 }
             } else if constraint.low.is_some() || constraint.high.is_some() {
-                let value = walker.next_value(&mut self.scratch)?;
+                let value = values.get(column, &mut self.scratch)?;
                 if let Some(low) = &constraint.low
                     && low.is_below(low.order(key, value)?)
                 {
@@ -173,14 +173,14 @@ impl Matcher {
     /// it is the answer for every tuple behind it.
     pub(crate) fn check_required(&mut self, tuple: IndexTuple<'_>, count: usize) -> SqlResult<Verdict> {
         let desc = Arc::clone(&self.desc);
-        let mut walker = AttributeWalker::new(&desc, tuple)?;
+        let mut values = TupleValues::new(&desc, tuple)?;
         let mut moved = false;
         for (column, key) in desc.keys.iter().enumerate().take(self.keys.prefix) {
             if column >= count {
                 self.place_if(moved);
                 return Ok(Verdict::Undecided);
             }
-            let value = walker.next_value(&mut self.scratch)?;
+            let value = values.get(column, &mut self.scratch)?;
             let at = self.cursor.get(column).map_or(0, |&point| point as usize);
             let Some(constraint) = self.keys.columns.get(column) else { break };
             let points = &constraint.points;
@@ -226,7 +226,7 @@ impl Matcher {
         if column >= count {
             return Ok(Verdict::Undecided);
         }
-        let value = walker.next_value(&mut self.scratch)?;
+        let value = values.get(column, &mut self.scratch)?;
         let below = match &constraint.low {
             Some(low) => low.is_below(low.order(key, value)?),
             None => false,
@@ -251,10 +251,9 @@ impl Matcher {
     /// Whether `tuple` passes the keys that order cannot decide.
     pub(crate) fn filters_pass(&mut self, tuple: IndexTuple<'_>) -> SqlResult<bool> {
         if !self.keys.filter_columns.is_empty() {
-            let mut walker = AttributeWalker::new(&self.desc, tuple)?;
+            let mut values = TupleValues::new(&self.desc, tuple)?;
             for &column in &self.keys.filter_columns {
-                walker.seek(&self.desc, column)?;
-                let value = walker.next_value(&mut self.scratch)?;
+                let value = values.get(column, &mut self.scratch)?;
                 if !self.keys.accepts(&self.desc, column, value)? {
                     return Ok(false);
                 }
@@ -264,9 +263,8 @@ impl Matcher {
             let Some(strategy) = row.strategy else { continue };
             let mut order = Some(Ordering::Equal);
             for (column, limit, compare) in &row.members {
-                let mut walker = AttributeWalker::new(&self.desc, tuple)?;
-                walker.seek(&self.desc, *column)?;
-                let value = walker.next_value(&mut self.scratch)?;
+                let mut values = TupleValues::new(&self.desc, tuple)?;
+                let value = values.get(*column, &mut self.scratch)?;
                 // A NULL on either side, reached before a difference, makes the comparison NULL.
                 order = match (value, limit.as_ref().map(Datum::as_ref)) {
                     (Some(value), Some(limit)) => Some(compare.compare(value, limit)?),

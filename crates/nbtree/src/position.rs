@@ -19,7 +19,7 @@ use stegodon_types::{Datum, SqlResult};
 use crate::constraint::Constraints;
 use crate::desc::IndexDesc;
 use crate::key::Strategy;
-use crate::tuple::AttributeWalker;
+use crate::tuple::TupleValues;
 
 /// Which way a scan goes through the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,13 +140,13 @@ impl Position {
         is_pivot: bool,
         scratch: &mut Vec<u8>,
     ) -> SqlResult<Side> {
-        let mut walker = AttributeWalker::new(desc, tuple)?;
+        let mut values = TupleValues::new(desc, tuple)?;
         for (column, source) in self.sources.iter().take(self.len).enumerate() {
             let (Some(key), Some(constraint)) = (desc.keys.get(column), keys.columns.get(column)) else { break };
             if column >= count {
                 return Ok(Side { order: Ordering::Less, truncated: true });
             }
-            let value = walker.next_value(scratch)?;
+            let value = values.get(column, scratch)?;
             let order = match *source {
                 Source::Point(point) => constraint.points.order(key, value, point as usize)?,
                 Source::Low => constraint.low.as_ref().map_or(Ok(Ordering::Equal), |low| low.order(key, value))?,

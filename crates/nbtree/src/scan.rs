@@ -25,7 +25,7 @@ use crate::matcher::Matcher;
 use crate::page::{self, Child};
 use crate::position::Direction;
 use crate::source::PageSource;
-use crate::tuple::AttributeWalker;
+use crate::tuple::TupleValues;
 use crate::{Error, Result};
 
 /// What a scan is to keep besides TIDs.
@@ -160,11 +160,11 @@ impl<S: PageSource> BtreeScan<S> {
         &self.batch.matches
     }
 
-    /// The copied index tuple of a match, ready to be walked attribute by attribute.
-    pub fn attributes(&self, row: &Match) -> SqlResult<AttributeWalker<'_>> {
+    /// The copied index tuple of a match, to be read attribute by attribute.
+    pub fn values(&self, row: &Match) -> SqlResult<TupleValues<'_, '_>> {
         let bytes = self.batch.tuples.get(row.tuple as usize..).unwrap_or(&[]);
         let tuple = IndexTuple::new(bytes).map_err(crate::tuple::corrupted)?;
-        AttributeWalker::new(&self.matcher.desc, tuple)
+        TupleValues::new(&self.matcher.desc, tuple)
     }
 
     /// Lets go of the leaf that is kept pinned.
