@@ -6,6 +6,7 @@ use std::sync::Arc;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_types::TypeDesc;
 
+use crate::extra::*;
 use crate::rows::*;
 
 /// The schemas that a bare name is looked for in, in order; `pg_catalog` stands first unless named elsewhere.
@@ -47,6 +48,21 @@ pub struct Catalog {
     pub(crate) languages: HashMap<Oid, Language>,
     pub(crate) access_methods: HashMap<Oid, AccessMethod>,
     pub(crate) tablespaces: HashMap<Oid, Tablespace>,
+    pub(crate) namespace_names: HashMap<String, Oid>,
+    pub(crate) type_rows: HashMap<Oid, TypeRow>,
+    pub(crate) ranges: HashMap<Oid, RangeRow>,
+    pub(crate) multiranges: HashMap<Oid, RangeRow>,
+    pub(crate) enums: HashMap<Oid, EnumValue>,
+    /// The values of each enum type in their order.
+    pub(crate) enum_types: HashMap<Oid, Vec<Oid>>,
+    /// The default classes of each access method.
+    pub(crate) default_opclasses: HashMap<Oid, Vec<Arc<OpClass>>>,
+    pub(crate) opfamilies: HashMap<Oid, OpFamily>,
+    pub(crate) aggregate_initial: HashMap<Oid, String>,
+    pub(crate) proc_settings: HashMap<Oid, Vec<String>>,
+    pub(crate) role_settings: Vec<RoleSetting>,
+    pub(crate) ts_configs: HashMap<Oid, NamedObject>,
+    pub(crate) ts_dicts: HashMap<Oid, NamedObject>,
 }
 
 impl Catalog {
@@ -67,7 +83,7 @@ impl Catalog {
 
     /// A schema by name.
     pub fn namespace_by_name(&self, name: &str) -> Option<&Namespace> {
-        self.namespaces.values().find(|n| n.name == name)
+        self.namespaces.get(self.namespace_names.get(name)?)
     }
 
     /// A relation by OID.
@@ -226,5 +242,80 @@ impl Catalog {
     /// A tablespace by name.
     pub fn tablespace_by_name(&self, name: &str) -> Option<&Tablespace> {
         self.tablespaces.values().find(|t| t.name == name)
+    }
+
+    /// What [`TypeDesc`] leaves out of a type's row.
+    pub fn type_row(&self, oid: Oid) -> Option<&TypeRow> {
+        self.type_rows.get(&oid)
+    }
+
+    /// All types.
+    pub fn types(&self) -> impl Iterator<Item = &Arc<TypeDesc>> {
+        self.types.values()
+    }
+
+    /// All functions.
+    pub fn procs(&self) -> impl Iterator<Item = &Arc<Proc>> {
+        self.procs.values()
+    }
+
+    /// All operators.
+    pub fn operators(&self) -> impl Iterator<Item = &Arc<Operator>> {
+        self.operators.values()
+    }
+
+    /// All casts.
+    pub fn casts(&self) -> impl Iterator<Item = &Cast> {
+        self.casts.values()
+    }
+
+    /// All schemas.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
+        self.namespaces.values()
+    }
+
+    /// All roles.
+    pub fn roles(&self) -> impl Iterator<Item = &Arc<Role>> {
+        self.roles.values()
+    }
+
+    /// The range type's row of `pg_range`.
+    pub fn range(&self, range: Oid) -> Option<&RangeRow> {
+        self.ranges.get(&range)
+    }
+
+    /// The row of `pg_range` whose multirange this is.
+    pub fn multirange(&self, multirange: Oid) -> Option<&RangeRow> {
+        self.multiranges.get(&multirange)
+    }
+
+    /// An enum value.
+    pub fn enum_value(&self, oid: Oid) -> Option<&EnumValue> {
+        self.enums.get(&oid)
+    }
+
+    /// The values of an enum type, in their order.
+    pub fn enum_values(&self, enum_type: Oid) -> impl Iterator<Item = &EnumValue> {
+        self.enum_types.get(&enum_type).into_iter().flatten().filter_map(|o| self.enums.get(o))
+    }
+
+    /// An operator family.
+    pub fn opfamily(&self, oid: Oid) -> Option<&OpFamily> {
+        self.opfamilies.get(&oid)
+    }
+
+    /// `agginitval`, where the aggregate has one.
+    pub fn aggregate_initial_value(&self, function: Oid) -> Option<&str> {
+        self.aggregate_initial.get(&function).map(String::as_str)
+    }
+
+    /// `proconfig`: the settings that a function runs under, as `name=value`.
+    pub fn proc_settings(&self, function: Oid) -> &[String] {
+        self.proc_settings.get(&function).map_or(&[], Vec::as_slice)
+    }
+
+    /// `pg_db_role_setting`.
+    pub fn role_settings(&self) -> &[RoleSetting] {
+        &self.role_settings
     }
 }

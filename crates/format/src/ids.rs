@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn full_xid_of_a_neighbour() {
-        let now = FullXid(5 << 32 | 100);
-        assert_eq!(now.full_of(Xid(90)), Some(FullXid(5 << 32 | 90)));
+        let now = FullXid((5 << 32) + 100);
+        assert_eq!(now.full_of(Xid(90)), Some(FullXid((5 << 32) + 90)));
         assert_eq!(now.full_of(Xid(u32::MAX)), Some(FullXid(4 << 32 | 0xFFFF_FFFF)));
         assert_eq!(FullXid(100).full_of(Xid(u32::MAX)), None);
     }

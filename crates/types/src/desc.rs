@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stegodon_format::ids::Oid;
 
-use crate::{Align, Layout, SqlResult};
+use crate::{Align, Collation, Layout, SqlResult};
 
 /// What sort of type, as `pg_type.typtype` says, with what each sort needs to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub struct CompositeAttribute {
     pub type_oid: Oid,
     /// Its typmod.
     pub typmod: i32,
+    /// Its collation, 0 for none.
+    pub collation: Oid,
     /// Whether it was dropped: its place remains, always NULL.
     pub dropped: bool,
     /// `attlen`, kept for dropped columns, whose type is gone.
@@ -142,4 +144,14 @@ pub trait TypeCatalog: Send + Sync {
     fn object_name(&self, kind: RegKind, oid: Oid) -> SqlResult<Option<String>>;
     /// What the `reg*` input function makes of a name.
     fn object_oid(&self, kind: RegKind, name: &str) -> SqlResult<Oid>;
+    /// What is known of a collation. Known here: the C-like built-in ones; all else is [`Collation::Unsupported`] until a
+    /// catalog says more.
+    fn collation(&self, oid: Oid) -> SqlResult<Collation> {
+        Ok(match oid.0 {
+            0 => Collation::None,
+            // C, POSIX, and the builtin provider's, which all order by bytes.
+            950 | 951 | 962 | 811 | 6411 => Collation::C,
+            _ => Collation::Unsupported(format!("with OID {oid}").into()),
+        })
+    }
 }

@@ -191,5 +191,18 @@ impl fmt::Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
+/// Damage is `XX001`; what the format could hold but we refuse is `0A000`.
+impl From<stegodon_format::Error> for SqlError {
+    fn from(error: stegodon_format::Error) -> Self {
+        use stegodon_format::Error;
+        let state = match error {
+            Error::Unsupported(_) | Error::UnsupportedVersion(_) => SqlState::FeatureNotSupported,
+            Error::TooLarge { .. } => SqlState::ProgramLimitExceeded,
+            _ => SqlState::DataCorrupted,
+        };
+        Self::new(state, error.to_string())
+    }
+}
+
 /// The result of everything that can fail towards a client.
 pub type SqlResult<T> = Result<T, SqlError>;

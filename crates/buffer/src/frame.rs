@@ -1,0 +1,202 @@
+//! One frame's header: its state word, the name of its page, its latch, and who waits for its page.
+//!
+//! ```text
+//!   state (64 bits)   63 … 40   39       38         37        36       35 … 32       31 … 0
+//!                     unused    FAILED   IN_FLIGHT  TAGGED    VALID    usage count   pins
+//!
+//!   free ── claimed by the clock hand: pins 0 ▸ 1 ──▸ TAGGED IN_FLIGHT ──▸ TAGGED VALID ── hand, pins 0 ──▸ free
+//!                                                          └─ read failed ─▸ FAILED, out of the table ─ pins 0 ─▸ free
+//! ```
+//!
+//! - A frame is in the table exactly while it is TAGGED (both change under its partition's write lock).
+//! - Pins go from 0 to 1 only under the partition's read lock (a reader that found it) or by the clock hand.
+//! - The tag changes only while the hand's claimer holds the only pin and the frame is not TAGGED.
+//! - While IN_FLIGHT, the read holds a pin of its own, so that nobody who loses interest can free the frame.
+//! - The bytes are written only while IN_FLIGHT, and read only while VALID and pinned (and latched).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::{Mutex, RwLock};
+use stegodon_format::ids::{BlockNumber, Fork, Oid, RelFileLocator, RelFileNumber};
+
+use crate::error::{Error, Result};
+use crate::table::PageTag;
+
+const PIN: u64 = 1;
+const PINS: u64 = 0xFFFF_FFFF;
+const USAGE: u64 = 1 << 32;
+const USAGE_SHIFT: u32 = 32;
+const USAGE_MASK: u64 = 0xF << USAGE_SHIFT;
+/// A page that was used this often since the hand last passed survives as many passes.
+const USAGE_MAX: u64 = 5;
+
+pub(crate) const VALID: u64 = 1 << 36;
+pub(crate) const TAGGED: u64 = 1 << 37;
+pub(crate) const IN_FLIGHT: u64 = 1 << 38;
+pub(crate) const FAILED: u64 = 1 << 39;
+
+pub(crate) const fn pins(state: u64) -> u64 {
+    state & PINS
+}
+
+#[derive(Default)]
+struct Waiting {
+    wakers: Vec<Waker>,
+    /// Set before FAILED is.
+    error: Option<Error>,
+}
+
+/// What the clock hand found.
+pub(crate) enum Sweep {
+    /// In use, or just taken by someone else.
+    Busy,
+    /// Its usage count was lowered.
+    Aged,
+    /// Unpinned and unused: now pinned once, by the hand. The state is that before.
+    Claimed(u64),
+}
+
+#[repr(align(64))]
+pub(crate) struct Frame {
+    state: AtomicU64,
+    tag: [AtomicU64; 3],
+    pub(crate) latch: RwLock<()>,
+    waiting: Mutex<Waiting>,
+}
+
+impl Frame {
+    pub(crate) fn new() -> Self {
+        Self { state: AtomicU64::new(0), tag: Default::default(), latch: RwLock::new(()), waiting: Mutex::default() }
+    }
+
+    pub(crate) fn state(&self) -> u64 {
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// The page's name; meaningful while pinned.
+    pub(crate) fn tag(&self) -> PageTag {
+        let [a, b, c] = [0, 1, 2].map(|at: usize| self.tag.get(at).map_or(0, |word| word.load(Ordering::Relaxed)));
+        let fork = match c {
+            0 => Fork::Main,
+            1 => Fork::FreeSpaceMap,
+            2 => Fork::VisibilityMap,
+            _ => Fork::Init,
+        };
+        let locator = RelFileLocator {
+            tablespace: Oid((a >> 32) as u32),
+            database: Oid(a as u32),
+            number: RelFileNumber((b >> 32) as u32),
+        };
+        PageTag { locator, fork, block: BlockNumber(b as u32) }
+    }
+
+    /// Names the page that will be read and marks it in flight, with one pin for the reader and one for the read. The
+    /// caller holds the only pin and the partition's write lock.
+    pub(crate) fn start(&self, tag: PageTag) {
+        let RelFileLocator { tablespace, database, number } = tag.locator;
+        let words = [
+            u64::from(tablespace.0) << 32 | u64::from(database.0),
+            u64::from(number.0) << 32 | u64::from(tag.block.0),
+            tag.fork as u64,
+        ];
+        for (cell, word) in self.tag.iter().zip(words) {
+            cell.store(word, Ordering::Relaxed);
+        }
+        *self.waiting.lock() = Waiting::default();
+        let before = self.state.swap(TAGGED | IN_FLIGHT | USAGE | (2 * PIN), Ordering::AcqRel);
+        debug_assert_eq!(before & !(USAGE_MASK | FAILED), PIN, "only a claimed, untagged frame is started");
+    }
+
+    /// Another pin on a page that was found in the table, whose partition is locked. Returns the state before.
+    pub(crate) fn pin_used(&self) -> u64 {
+        let mut state = self.state.load(Ordering::Relaxed);
+        loop {
+            let used = if (state & USAGE_MASK) >> USAGE_SHIFT < USAGE_MAX { USAGE } else { 0 };
+            match self.state.compare_exchange_weak(state, state + PIN + used, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(before) => return before,
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// Another pin, for whoever has one.
+    pub(crate) fn pin_again(&self) {
+        let before = self.state.fetch_add(PIN, Ordering::Relaxed);
+        debug_assert!(pins(before) > 0, "only a pinned frame is pinned again");
+    }
+
+    /// Gives up a pin; returns whether it was the last.
+    pub(crate) fn unpin(&self) -> bool {
+        // Sequentially consistent with the flag that says that someone waits for a frame.
+        let before = self.state.fetch_sub(PIN, Ordering::SeqCst);
+        debug_assert!(pins(before) > 0, "only a pinned frame is unpinned");
+        pins(before) == 1
+    }
+
+    /// The hand passes.
+    pub(crate) fn sweep(&self) -> Sweep {
+        let state = self.state.load(Ordering::SeqCst);
+        if pins(state) > 0 {
+            return Sweep::Busy;
+        }
+        let aged = state & USAGE_MASK > 0;
+        let wanted = if aged { state - USAGE } else { state + PIN };
+        match self.state.compare_exchange(state, wanted, Ordering::AcqRel, Ordering::Relaxed) {
+            Err(_) => Sweep::Busy,
+            Ok(_) if aged => Sweep::Aged,
+            Ok(_) => Sweep::Claimed(state),
+        }
+    }
+
+    /// Takes the page's name away, for the claimer, who holds the partition's write lock; fails if someone has pinned it
+    /// since.
+    pub(crate) fn untag(&self) -> bool {
+        let state = self.state.load(Ordering::Acquire);
+        pins(state) == 1 && self.state.compare_exchange(state, PIN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The read has ended well. Gives up the read's pin and wakes who waits; returns whether that was the last pin.
+    pub(crate) fn arrived(&self) -> bool {
+        let before = self.state.fetch_xor(IN_FLIGHT | VALID, Ordering::AcqRel);
+        debug_assert_eq!(before & (TAGGED | IN_FLIGHT | VALID), TAGGED | IN_FLIGHT, "only a read in flight arrives");
+        self.wake()
+    }
+
+    /// Says why the read failed. The caller, who has the partition's write lock, takes the page out of the table and then
+    /// calls [`Frame::wake`].
+    pub(crate) fn failed(&self, error: Error) {
+        self.waiting.lock().error = Some(error);
+        let before = self.state.fetch_xor(IN_FLIGHT | TAGGED | FAILED, Ordering::AcqRel);
+        debug_assert_eq!(before & (TAGGED | IN_FLIGHT | FAILED), TAGGED | IN_FLIGHT, "only a read in flight fails");
+    }
+
+    /// Wakes who waits, then gives up the read's pin; returns whether it was the last.
+    pub(crate) fn wake(&self) -> bool {
+        let wakers = std::mem::take(&mut self.waiting.lock().wakers);
+        let last = self.unpin();
+        wakers.into_iter().for_each(Waker::wake);
+        last
+    }
+
+    /// Whether the page is there; the caller has a pin. If it is still in flight, the context's task is woken later.
+    pub(crate) fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if self.state() & VALID != 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let mut waiting = self.waiting.lock();
+        // Again under the lock: the read changes the state before it takes the wakers.
+        let state = self.state();
+        if state & VALID != 0 {
+            Poll::Ready(Ok(()))
+        } else if state & IN_FLIGHT != 0 {
+            if !waiting.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                waiting.wakers.push(cx.waker().clone());
+            }
+            Poll::Pending
+        } else {
+            debug_assert!(state & FAILED != 0, "a pinned page is valid, in flight or failed");
+            Poll::Ready(Err(waiting.error.clone().unwrap_or(Error::NoUnpinnedBuffers)))
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! The pool: finding a page, or a frame for it.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use stegodon_format::checksum;
+use stegodon_format::ids::{BlockNumber, Fork};
+use stegodon_format::page::{BLCKSZ, PageRef};
+use stegodon_io::{FramePtr, IoMethod, Outcome, ReadCompletion, ReadRequest, RelationFiles};
+
+use crate::counters::{IoCounters, PoolCounters, PoolStats, add};
+use crate::error::{Error, Result};
+use crate::frame::{Frame, Sweep, TAGGED, VALID, pins};
+use crate::future::{ReadFuture, count_read};
+use crate::memory::FrameMemory;
+use crate::page::PinnedPage;
+use crate::table::{BufferTable, PageTag};
+
+/// The most frames a pool may have: 8 TiB.
+pub const FRAMES_MAX: usize = 1 << 30;
+
+/// How a pool is made.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolOptions {
+    /// The number of 8 KiB frames (`shared_buffers`), from 1 to [`FRAMES_MAX`].
+    pub frames: usize,
+    /// Whether pages carry checksums (`pg_control`'s `data_checksum_version` is not 0).
+    pub verify_checksums: bool,
+}
+
+/// A fixed number of frames for the pages of one data directory.
+pub struct BufferPool {
+    frames: Box<[Frame]>,
+    memory: FrameMemory,
+    table: BufferTable,
+    /// The clock hand; taken modulo the number of frames.
+    hand: AtomicUsize,
+    method: Arc<dyn IoMethod>,
+    verify_checksums: bool,
+    counters: PoolCounters,
+    /// Read streams alive: each gets its share of the frames.
+    pub(crate) streams: AtomicUsize,
+    /// Reads submitted and not completed.
+    in_flight: AtomicUsize,
+    /// Who waits for any frame at all. `starving` says whether the list may be non-empty.
+    starving: AtomicBool,
+    starved: Mutex<Vec<Waker>>,
+}
+
+impl std::fmt::Debug for BufferPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BufferPool")
+            .field("frames", &self.frames.len())
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a run of blocks was started.
+pub(crate) enum Started {
+    /// So many pins were handed over; the last word says whether the pages must be waited for.
+    Pinned { blocks: u32, needs_wait: bool },
+    /// No frame could be had.
+    NoFrame,
+}
+
+impl BufferPool {
+    /// A pool of `frames` frames that does not verify checksums; see [`BufferPool::with_options`].
+    pub fn new(frames: usize, method: Arc<dyn IoMethod>) -> Result<Arc<Self>> {
+        Self::with_options(PoolOptions { frames, verify_checksums: false }, method)
+    }
+
+    /// A pool whose misses are read by `method`.
+    pub fn with_options(options: PoolOptions, method: Arc<dyn IoMethod>) -> Result<Arc<Self>> {
+        let PoolOptions { frames, verify_checksums } = options;
+        if !(1..=FRAMES_MAX).contains(&frames) {
+            return Err(Error::Memory { bytes: frames.saturating_mul(BLCKSZ) });
+        }
+        Ok(Arc::new(Self {
+            frames: std::iter::repeat_with(Frame::new).take(frames).collect(),
+            memory: FrameMemory::new(frames)?,
+            table: BufferTable::new(frames),
+            hand: AtomicUsize::new(0),
+            method,
+            verify_checksums,
+            counters: PoolCounters::default(),
+            streams: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            starving: AtomicBool::new(false),
+            starved: Mutex::default(),
+        }))
+    }
+
+    /// The number of frames.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// How misses are read.
+    pub fn method(&self) -> &Arc<dyn IoMethod> {
+        &self.method
+    }
+
+    /// Counters since the pool was made.
+    pub fn stats(&self) -> PoolStats {
+        self.counters.snapshot()
+    }
+
+    /// The sum of all pins, those of reads in flight included. 0 when nobody holds or awaits a page.
+    pub fn pinned_count(&self) -> u64 {
+        self.frames.iter().map(|frame| pins(frame.state())).sum()
+    }
+
+    /// Wants a page. On a hit the future is ready at once, without allocation and with one short partition lock.
+    pub fn read(self: &Arc<Self>, relation: &RelationFiles, fork: Fork, block: BlockNumber) -> ReadFuture {
+        self.begin(relation, fork, block, None)
+    }
+
+    /// Like [`BufferPool::read`], counted for a query.
+    pub fn read_counted(
+        self: &Arc<Self>,
+        relation: &RelationFiles,
+        fork: Fork,
+        block: BlockNumber,
+        counters: &Arc<IoCounters>,
+    ) -> ReadFuture {
+        self.begin(relation, fork, block, Some(counters))
+    }
+
+    /// The page if it is in the pool and valid; reads nothing and counts nothing.
+    pub fn probe(self: &Arc<Self>, relation: &RelationFiles, fork: Fork, block: BlockNumber) -> Option<PinnedPage> {
+        let (page, valid) = self.lookup(&PageTag { locator: relation.locator(), fork, block })?;
+        valid.then_some(page)
+    }
+
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        relation: &RelationFiles,
+        fork: Fork,
+        block: BlockNumber,
+        counters: Option<&Arc<IoCounters>>,
+    ) -> ReadFuture {
+        let tag = PageTag { locator: relation.locator(), fork, block };
+        // The hit path proper, apart from `start_run`, which prepares for more.
+        if let Some((page, true)) = self.lookup(&tag) {
+            self.count_hit(counters.map(Arc::as_ref));
+            return ReadFuture::ready(Ok(page));
+        }
+        let mut pinned = None;
+        let keep = |page| pinned = Some(page);
+        match self.start_run(relation, fork, block, 1, false, counters.map(Arc::as_ref), keep) {
+            Started::NoFrame => ReadFuture::starved(Arc::clone(self), relation.clone(), fork, block, counters),
+            Started::Pinned { .. } => match pinned {
+                // A synchronous method has completed by now; a failure is found by the first poll.
+                Some(page) if page.header().state() & VALID != 0 => ReadFuture::ready(Ok(page)),
+                Some(page) => ReadFuture::in_flight(page, counters),
+                None => ReadFuture::ready(Err(Error::NoUnpinnedBuffers)),
+            },
+        }
+    }
+
+    /// Pins the page if the table has it; says whether it is valid (else it is in flight, or has just failed).
+    fn lookup(self: &Arc<Self>, tag: &PageTag) -> Option<(PinnedPage, bool)> {
+        let partition = self.table.read(tag);
+        let frame = *partition.map.get(tag)?;
+        let state = self.frame(frame).pin_used();
+        drop(partition);
+        debug_assert_eq!(self.frame(frame).tag(), *tag, "the table's frame holds the page");
+        Some((PinnedPage { pool: Arc::clone(self), frame }, state & VALID != 0))
+    }
+
+    /// Pins pages from `first` on, at most `blocks` of them: either one that the pool has, or as many as it lacks, up to
+    /// the next that it has, for which one read is submitted. Each pin goes to `keep`, in order.
+    ///
+    /// `synchronous` reads on the calling thread whatever the method is.
+    #[allow(clippy::too_many_arguments, reason = "the one place where a read begins")]
+    pub(crate) fn start_run(
+        self: &Arc<Self>,
+        relation: &RelationFiles,
+        fork: Fork,
+        first: BlockNumber,
+        blocks: u32,
+        synchronous: bool,
+        counters: Option<&IoCounters>,
+        mut keep: impl FnMut(PinnedPage),
+    ) -> Started {
+        let mut tag = PageTag { locator: relation.locator(), fork, block: first };
+        if let Some((page, valid)) = self.lookup(&tag) {
+            if valid {
+                self.count_hit(counters);
+            }
+            keep(page);
+            return Started::Pinned { blocks: 1, needs_wait: !valid };
+        }
+        let blocks = blocks.min(relation.run_blocks_max(first)).max(1);
+        let mut frames: Vec<u32> = Vec::with_capacity(blocks as usize);
+        for at in 0..blocks {
+            tag.block = BlockNumber(first.0 + at);
+            // Except for the first, which was just looked up.
+            if at > 0 && self.table.read(&tag).map.contains_key(&tag) {
+                break;
+            }
+            let Some(frame) = self.claim() else { break };
+            let mut partition = self.table.write(&tag);
+            if let Some(&found) = partition.map.get(&tag) {
+                // Someone else was faster. Ours goes back; theirs is a hit if it is the first.
+                let state = if at == 0 { self.frame(found).pin_used() } else { 0 };
+                drop(partition);
+                self.unpin(frame);
+                if at > 0 {
+                    break;
+                }
+                let valid = state & VALID != 0;
+                if valid {
+                    self.count_hit(counters);
+                }
+                keep(PinnedPage { pool: Arc::clone(self), frame: found });
+                return Started::Pinned { blocks: 1, needs_wait: !valid };
+            }
+            self.frame(frame).start(tag);
+            partition.map.insert(tag, frame);
+            drop(partition);
+            frames.push(frame);
+        }
+        if frames.is_empty() {
+            return Started::NoFrame;
+        }
+        let count = frames.len();
+        for &frame in &frames {
+            keep(PinnedPage { pool: Arc::clone(self), frame });
+        }
+        self.submit(relation, fork, first, frames, synchronous, counters);
+        Started::Pinned { blocks: count as u32, needs_wait: true }
+    }
+
+    fn submit(
+        self: &Arc<Self>,
+        relation: &RelationFiles,
+        fork: Fork,
+        first: BlockNumber,
+        frames: Vec<u32>,
+        synchronous: bool,
+        counters: Option<&IoCounters>,
+    ) {
+        let count = frames.len();
+        add(&self.counters.reads, 1);
+        add(&self.counters.read_bytes, (count * BLCKSZ) as u64);
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        let pointers = frames.iter().map(|&frame| FramePtr::new(self.frame_ptr(frame))).collect();
+        let arrival = Arrival { pool: Arc::clone(self), relation: relation.clone(), fork, first, frames };
+        // SAFETY: the frames are distinct, and each is IN_FLIGHT with a pin that belongs to the read: until `Arrival` says
+        // otherwise nobody reads, writes or reuses them, and `Arrival` keeps the pool, hence the memory, alive.
+        let request = unsafe { ReadRequest::new(relation.clone(), fork, first, pointers, Box::new(arrival)) };
+        let since = (counters.is_some() && (synchronous || self.method.is_synchronous())).then(Instant::now);
+        if synchronous {
+            request.run();
+        } else {
+            self.method.submit(request);
+            self.method.flush();
+        }
+        count_read(counters, count, since);
+    }
+
+    #[allow(clippy::indexing_slicing, reason = "frame numbers come from this pool")]
+    pub(crate) fn frame(&self, frame: u32) -> &Frame {
+        &self.frames[frame as usize]
+    }
+
+    pub(crate) fn frame_ptr(&self, frame: u32) -> NonNull<u8> {
+        self.memory.frame(frame)
+    }
+
+    pub(crate) fn unpin(&self, frame: u32) {
+        if self.frame(frame).unpin() {
+            self.feed_starved();
+        }
+    }
+
+    pub(crate) fn count_hit(&self, counters: Option<&IoCounters>) {
+        add(&self.counters.hits, 1);
+        if let Some(counters) = counters {
+            add(&counters.hits, 1);
+        }
+    }
+
+    pub(crate) fn count_wait(&self, counters: Option<&IoCounters>) {
+        add(&self.counters.waits, 1);
+        if let Some(counters) = counters {
+            add(&counters.waits, 1);
+        }
+    }
+
+    /// A frame without a page, pinned once for the caller; `None` if the hand has gone round without finding one.
+    fn claim(&self) -> Option<u32> {
+        let mut busy = 0usize;
+        while busy <= self.frames.len() {
+            let number = (self.hand.fetch_add(1, Ordering::Relaxed) % self.frames.len()) as u32;
+            match self.frame(number).sweep() {
+                Sweep::Busy => busy += 1,
+                Sweep::Aged => busy = 0,
+                Sweep::Claimed(state) if state & TAGGED == 0 => return Some(number),
+                Sweep::Claimed(_) => {
+                    let tag = self.frame(number).tag();
+                    let mut partition = self.table.write(&tag);
+                    if self.frame(number).untag() {
+                        let removed = partition.map.remove(&tag);
+                        debug_assert_eq!(removed, Some(number), "a tagged frame is in the table");
+                        add(&self.counters.evictions, 1);
+                        return Some(number);
+                    }
+                    drop(partition);
+                    self.unpin(number);
+                    busy += 1;
+                }
+            }
+        }
+        None
+    }
+
+    /// Puts the context's task on the list of those who wait for a frame. Returns whether it will be woken: whether any
+    /// read is in flight, whose frames may come free. The caller tries once more after this and before it sleeps.
+    pub(crate) fn starve(&self, cx: &Context<'_>) -> bool {
+        let mut starved = self.starved.lock();
+        if !starved.iter().any(|waker| waker.will_wake(cx.waker())) {
+            starved.push(cx.waker().clone());
+        }
+        self.starving.store(true, Ordering::SeqCst);
+        drop(starved);
+        self.in_flight.load(Ordering::SeqCst) > 0
+    }
+
+    fn feed_starved(&self) {
+        if !self.starving.load(Ordering::SeqCst) {
+            return;
+        }
+        let mut starved = self.starved.lock();
+        self.starving.store(false, Ordering::SeqCst);
+        let wakers = std::mem::take(&mut *starved);
+        drop(starved);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// How many pages one stream may pin now: an equal share of half the frames. The other half is for pages that are
+    /// held one at a time.
+    pub(crate) fn stream_quota(&self) -> u32 {
+        let streams = self.streams.load(Ordering::Relaxed).max(1);
+        (self.frames.len() / 2 / streams).clamp(1, i16::MAX as usize) as u32
+    }
+
+    /// What PostgreSQL demands of a page that was just read. The frame is in flight, so its bytes are the caller's.
+    fn verify(&self, frame: u32, relation: &RelationFiles, fork: Fork, block: BlockNumber) -> Result<()> {
+        // SAFETY: the read of this frame has ended, nobody else may touch it until it has arrived, and the memory is
+        // initialised and lives as long as the pool.
+        let bytes: &[u8; BLCKSZ] = unsafe { self.frame_ptr(frame).cast().as_ref() };
+        let page = PageRef::new(bytes);
+        let invalid = |why: String| Error::InvalidPage { block: block.0, path: relation.path(fork), why };
+        if self.verify_checksums && !checksum::is_correct(page, block) {
+            let (stored, computed) = (page.checksum(), checksum::page_checksum(page, block));
+            let why = format!("page verification failed, calculated checksum {computed} but expected {stored}");
+            return Err(invalid(why));
+        }
+        page.verify().map_err(|error| invalid(error.to_string()))
+    }
+}
+
+/// The end of a read: judges each page and hands it to whoever waits.
+struct Arrival {
+    pool: Arc<BufferPool>,
+    relation: RelationFiles,
+    fork: Fork,
+    first: BlockNumber,
+    frames: Vec<u32>,
+}
+
+impl ReadCompletion for Arrival {
+    fn read_done(self: Box<Self>, outcome: Outcome) {
+        let Self { pool, relation, fork, first, frames } = &*self;
+        for (at, &number) in frames.iter().enumerate() {
+            let block = BlockNumber(first.0 + at as u32);
+            let result = match &outcome.error {
+                Some(error) if at >= outcome.blocks => Err(Error::Io(error.clone())),
+                _ => pool.verify(number, relation, *fork, block),
+            };
+            let frame = pool.frame(number);
+            let last = match result {
+                Ok(()) => frame.arrived(),
+                Err(error) => {
+                    let tag = PageTag { locator: relation.locator(), fork: *fork, block };
+                    let mut partition = pool.table.write(&tag);
+                    let removed = partition.map.remove(&tag);
+                    debug_assert_eq!(removed, Some(number), "a page in flight is in the table");
+                    frame.failed(error);
+                    drop(partition);
+                    frame.wake()
+                }
+            };
+            if last {
+                pool.feed_starved();
+            }
+        }
+        pool.in_flight.fetch_sub(1, Ordering::SeqCst);
+        pool.feed_starved();
+    }
+}

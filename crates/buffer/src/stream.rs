@@ -1,0 +1,242 @@
+//! The read stream: block numbers in, pinned pages out, in order.
+//!
+//! ```text
+//!   source ──▸ pending run (data waits in `wanted`) ──▸ queue of pins, oldest first ──▸ caller
+//!                      the controller decides ▲          ▲ some still in flight
+//! ```
+//!
+//! The pages in the queue are at most the stream's quota, an equal share of half the pool, but always one: so streams
+//! cannot starve each other of their last frame while each waits for another's.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use stegodon_format::ids::{BlockNumber, Fork};
+use stegodon_io::RelationFiles;
+
+use crate::controller::{Action, Controller};
+use crate::counters::IoCounters;
+use crate::error::{Error, Result};
+use crate::future::block_on;
+use crate::page::PinnedPage;
+use crate::pool::{BufferPool, Started};
+
+/// Where a stream's block numbers come from. Closures `FnMut() -> Option<(BlockNumber, Data)>` are sources.
+pub trait BlockSource {
+    /// What travels with each block to the caller: offsets to look at, whether to recheck.
+    type Data;
+
+    /// The next block; `None` at the end. Must not wait for the stream's own pages.
+    fn next_block(&mut self) -> Option<(BlockNumber, Self::Data)>;
+}
+
+impl<F, D> BlockSource for F
+where
+    F: FnMut() -> Option<(BlockNumber, D)>,
+{
+    type Data = D;
+
+    fn next_block(&mut self) -> Option<(BlockNumber, D)> {
+        self()
+    }
+}
+
+/// A stream's settings.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamOptions {
+    /// `effective_io_concurrency`: reads in flight at once. 0 means no asynchronous reads; combining still works.
+    pub effective_io_concurrency: u32,
+    /// `io_combine_limit`, in blocks.
+    pub io_combine_limit: u32,
+    /// Whether the caller is going to read everything, so that there is no need to start carefully.
+    pub full: bool,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self { effective_io_concurrency: 16, io_combine_limit: 16, full: false }
+    }
+}
+
+/// What a stream yields: a page, and what its source sent along with the block.
+pub type StreamItem<D> = (PinnedPage, D);
+
+struct Queued<D> {
+    page: PinnedPage,
+    /// The first page of a run that was not all there when it was started.
+    starts_read: bool,
+    data: D,
+}
+
+/// Pages of one fork, in the order in which their blocks are wanted.
+pub struct ReadStream<S: BlockSource> {
+    pool: Arc<BufferPool>,
+    relation: RelationFiles,
+    fork: Fork,
+    source: S,
+    synchronous: bool,
+    controller: Controller,
+    /// The data of blocks that the controller knows and that are not started: pending and held.
+    wanted: VecDeque<S::Data>,
+    queue: VecDeque<Queued<S::Data>>,
+    counters: Option<Arc<IoCounters>>,
+    waiting_since: Option<Instant>,
+}
+
+impl<S: BlockSource> ReadStream<S> {
+    /// A stream over the blocks that `source` names. Reads nothing yet.
+    pub fn new(
+        pool: &Arc<BufferPool>,
+        relation: &RelationFiles,
+        fork: Fork,
+        source: S,
+        options: StreamOptions,
+    ) -> Self {
+        pool.streams.fetch_add(1, Ordering::Relaxed);
+        let StreamOptions { effective_io_concurrency, io_combine_limit, full } = options;
+        Self {
+            pool: Arc::clone(pool),
+            relation: relation.clone(),
+            fork,
+            source,
+            synchronous: effective_io_concurrency == 0,
+            controller: Controller::new(effective_io_concurrency, io_combine_limit, full),
+            wanted: VecDeque::new(),
+            queue: VecDeque::new(),
+            counters: None,
+            waiting_since: None,
+        }
+    }
+
+    /// Counts for a query.
+    pub fn counted(mut self, counters: Arc<IoCounters>) -> Self {
+        self.counters = Some(counters);
+        self
+    }
+
+    /// The source, to be told something; blocks that were already taken from it are not affected.
+    pub fn source_mut(&mut self) -> &mut S {
+        &mut self.source
+    }
+
+    /// The state of the look-ahead.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Forgets what was wanted and not handed out, and begins anew with what the source says next.
+    pub fn reset(&mut self) {
+        self.wanted.clear();
+        self.queue.clear();
+        self.controller.reset();
+        self.waiting_since = None;
+    }
+
+    /// Does what the controller says. Returns whether the pool had no frame.
+    fn look_ahead(&mut self) -> bool {
+        self.controller.limit_pins(self.pool.stream_quota());
+        loop {
+            match self.controller.next_action() {
+                Action::Nothing => return false,
+                Action::Fetch => match self.source.next_block() {
+                    None => self.controller.wanted(None),
+                    Some((block, data)) => {
+                        self.wanted.push_back(data);
+                        self.controller.wanted(Some(block));
+                    }
+                },
+                Action::Start { first, blocks } => {
+                    let Self { pool, relation, fork, wanted, queue, counters, .. } = self;
+                    let mut starts_read = true;
+                    let keep = |page| {
+                        if let Some(data) = wanted.pop_front() {
+                            queue.push_back(Queued { page, starts_read, data });
+                            starts_read = false;
+                        }
+                    };
+                    let counters = counters.as_deref();
+                    match pool.start_run(relation, *fork, first, blocks, self.synchronous, counters, keep) {
+                        Started::NoFrame => {
+                            self.controller.starved();
+                            return true;
+                        }
+                        Started::Pinned { blocks, needs_wait } => {
+                            if !needs_wait && let Some(last) = self.queue.back_mut() {
+                                last.starts_read = false;
+                            }
+                            self.controller.started(blocks, needs_wait);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next page with its data; `None` at the end. After an error the stream goes on behind the page that failed.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<StreamItem<S::Data>>>> {
+        if self.queue.is_empty() && self.look_ahead() {
+            // Register first, then try again, then sleep: a frame that comes free in between is not missed.
+            let may_wait = self.pool.starve(cx);
+            if self.look_ahead() && self.queue.is_empty() {
+                return if may_wait { Poll::Pending } else { Poll::Ready(Err(Error::NoUnpinnedBuffers)) };
+            }
+        }
+        let Some(front) = self.queue.front() else {
+            debug_assert!(!self.controller.has_pending(), "a stream ends when everything wanted was started");
+            return Poll::Ready(Ok(None));
+        };
+        // Also where the run's first page has arrived: its pages arrive one by one.
+        match front.page.header().poll_arrival(cx) {
+            Poll::Pending => {
+                if self.waiting_since.is_none() {
+                    self.waiting_since = Some(Instant::now());
+                    self.pool.count_wait(self.counters.as_deref());
+                }
+                return Poll::Pending;
+            }
+            Poll::Ready(result) => {
+                if let (Some(since), Some(counters)) = (self.waiting_since.take(), &self.counters) {
+                    counters.add_time(since.elapsed());
+                }
+                if let Err(error) = result {
+                    drop(self.pop());
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        let next = self.pop();
+        // Before the caller uses the page, so that reading goes on meanwhile. Without a frame there is one: the next call
+        // will want it again.
+        self.look_ahead();
+        Poll::Ready(Ok(next))
+    }
+
+    fn pop(&mut self) -> Option<StreamItem<S::Data>> {
+        let Queued { page, starts_read, data } = self.queue.pop_front()?;
+        if starts_read {
+            self.controller.waited();
+        }
+        self.controller.consumed();
+        Some((page, data))
+    }
+
+    /// The next page with its data; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<StreamItem<S::Data>>> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Like [`ReadStream::next`], waiting on the calling thread.
+    pub fn next_blocking(&mut self) -> Result<Option<StreamItem<S::Data>>> {
+        block_on(poll_fn(|cx| self.poll_next(cx)))
+    }
+}
+
+impl<S: BlockSource> Drop for ReadStream<S> {
+    fn drop(&mut self) {
+        self.pool.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,207 @@
+//! For tests: catalogs from a directory of CSV files, one a catalog, as `COPY ... WITH (FORMAT csv, HEADER)` writes them
+//! (columns of type `regproc` cast to `oid`, those of type `anyarray` left empty).
+#![allow(clippy::indexing_slicing, reason = "reads a trusted dump; tests only")]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use stegodon_format::ids::Oid;
+use stegodon_types::{Align, Datum, Layout, SqlError, SqlResult};
+
+use crate::array::{self, ElementForm};
+use crate::lookup::Catalog;
+use crate::source::{RowSource, TableRows};
+use crate::{acl, builtin};
+
+/// Where the dump of the judge lies unless `STEGODON_CATDUMP` says otherwise.
+pub const DEFAULT_DUMP_DIR: &str = "/work/cache/catdump-oid";
+
+/// The directory of the dump.
+pub fn dump_dir() -> PathBuf {
+    std::env::var_os("STEGODON_CATDUMP").map_or_else(|| PathBuf::from(DEFAULT_DUMP_DIR), PathBuf::from)
+}
+
+/// The judge's catalogs of database `postgres`, read once a process.
+pub fn catalog() -> SqlResult<Arc<Catalog>> {
+    static CATALOG: OnceLock<SqlResult<Arc<Catalog>>> = OnceLock::new();
+    CATALOG.get_or_init(|| Catalog::from_csv_dir(dump_dir()).map(Arc::new)).clone()
+}
+
+impl Catalog {
+    /// For tests: the catalogs of database `postgres` from a directory of CSV files, see [`crate::testing`].
+    pub fn from_csv_dir(dir: impl AsRef<Path>) -> SqlResult<Catalog> {
+        Catalog::build(&mut CsvDir::open(dir)?, "postgres")
+    }
+}
+
+/// A directory of CSV files as a source of rows.
+pub struct CsvDir {
+    dir: PathBuf,
+    /// The type of each catalog's column.
+    types: HashMap<(String, String), u32>,
+    roles: HashMap<String, Oid>,
+}
+
+fn broken(what: impl std::fmt::Display) -> SqlError {
+    SqlError::internal(format!("catalog dump: {what}"))
+}
+
+impl CsvDir {
+    /// Reads the names of roles and the types of catalogs' columns.
+    pub fn open(dir: impl AsRef<Path>) -> SqlResult<Self> {
+        let mut this = Self { dir: dir.as_ref().to_owned(), types: HashMap::new(), roles: HashMap::new() };
+        let number = |s: &Option<String>| s.as_deref().unwrap_or("").parse::<u32>().map_err(broken);
+        for (row, at) in this.text("pg_authid")? {
+            this.roles.insert(row[at["rolname"]].clone().unwrap_or_default(), Oid(number(&row[at["oid"]])?));
+        }
+        let mut names = HashMap::new();
+        for (row, at) in this.text("pg_class")? {
+            if row[at["relnamespace"]].as_deref() == Some("11") {
+                names.insert(row[at["oid"]].clone(), row[at["relname"]].clone().unwrap_or_default());
+            }
+        }
+        for (row, at) in this.text("pg_attribute")? {
+            if let Some(name) = names.get(&row[at["attrelid"]]) {
+                let column = row[at["attname"]].clone().unwrap_or_default();
+                this.types.insert((name.clone(), column), number(&row[at["atttypid"]])?);
+            }
+        }
+        Ok(this)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn text(&self, name: &str) -> SqlResult<Vec<(Vec<Option<String>>, HashMap<String, usize>)>> {
+        let text = std::fs::read_to_string(self.dir.join(format!("{name}.csv"))).map_err(broken)?;
+        let mut records = parse_csv(&text).into_iter();
+        let header = records.next().unwrap_or_default();
+        let at: HashMap<String, usize> =
+            header.into_iter().enumerate().map(|(i, name)| (name.unwrap_or_default(), i)).collect();
+        Ok(records.map(|row| (row, at.clone())).collect())
+    }
+
+    fn datum(&self, type_oid: u32, text: &str) -> Option<Datum> {
+        let array = |element: u32, form: ElementForm, lower: i32, items: Vec<Vec<u8>>| {
+            Some(Datum::bytes(array::build(Oid(element), form, lower, &items)))
+        };
+        let spaced = || text.split_ascii_whitespace();
+        let listed = || array_items(text);
+        match type_oid {
+            22 => array(21, ElementForm::INT2, 0, spaced().map(int2).collect::<Option<_>>()?),
+            30 => array(26, ElementForm::OID, 0, spaced().map(oid).collect::<Option<_>>()?),
+            1005 => array(21, ElementForm::INT2, 1, listed().iter().map(|s| int2(s)).collect::<Option<_>>()?),
+            1028 => array(26, ElementForm::OID, 1, listed().iter().map(|s| oid(s)).collect::<Option<_>>()?),
+            1002 => {
+                let items = listed().iter().map(|s| vec![s.bytes().next().unwrap_or(0)]).collect();
+                array(18, ElementForm::CHAR, 1, items)
+            }
+            1009 => array(25, ElementForm::TEXT, 1, listed().into_iter().map(String::into_bytes).collect()),
+            1021 => {
+                let item = |s: &String| Some(s.parse::<f32>().ok()?.to_le_bytes().to_vec());
+                array(700, ElementForm::FLOAT4, 1, listed().iter().map(item).collect::<Option<_>>()?)
+            }
+            1034 => {
+                let role = |name: &str| self.roles.get(name).copied();
+                let item = |s: &String| Some(acl::encode(&acl::parse(s, role)?));
+                let form = ElementForm { len: 16, align: Align::Double, layout: Layout::Fixed(16) };
+                array(1033, form, 1, listed().iter().map(item).collect::<Option<_>>()?)
+            }
+            _ => Some(match builtin::base_layout(Oid(type_oid), -1)? {
+                Layout::Bool => Datum::Bool(text == "t"),
+                Layout::Char => Datum::Char(text.bytes().next().unwrap_or(0)),
+                Layout::Int16 => Datum::Int16(text.parse().ok()?),
+                Layout::Int32 => Datum::Int32(text.parse().ok()?),
+                Layout::UInt32 => Datum::UInt32(text.parse().ok()?),
+                Layout::Float32 => Datum::Float32(text.parse().ok()?),
+                Layout::Name | Layout::Bytes => Datum::bytes(text),
+                _ => return None,
+            }),
+        }
+    }
+}
+
+fn int2(text: &str) -> Option<Vec<u8>> {
+    Some(text.parse::<i16>().ok()?.to_le_bytes().to_vec())
+}
+
+fn oid(text: &str) -> Option<Vec<u8>> {
+    Some(text.parse::<u32>().ok()?.to_le_bytes().to_vec())
+}
+
+impl RowSource for CsvDir {
+    fn table(&mut self, name: &str, columns: &[&str]) -> SqlResult<TableRows> {
+        let mut out = TableRows { columns: columns.iter().map(ToString::to_string).collect(), rows: Vec::new() };
+        let rows = self.text(name)?;
+        if let Some((_, at)) = rows.first() {
+            out.columns.retain(|c| at.contains_key(c));
+        }
+        for (row, at) in rows {
+            let mut values = Vec::with_capacity(out.columns.len());
+            for column in &out.columns {
+                let text = row.get(at[column]).cloned().flatten();
+                let type_oid = self.types.get(&(name.to_owned(), column.clone())).copied().unwrap_or(25);
+                values.push(match text {
+                    None => None,
+                    Some(text) => {
+                        let value = self.datum(type_oid, &text);
+                        Some(value.ok_or_else(|| broken(format!("{name}.{column}: {text}")))?)
+                    }
+                });
+            }
+            out.rows.push(values);
+        }
+        Ok(out)
+    }
+}
+
+/// CSV as PostgreSQL writes it: an unquoted empty field is NULL.
+fn parse_csv(text: &str) -> Vec<Vec<Option<String>>> {
+    let (mut records, mut record, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                quoted = true;
+                while let Some(c) = chars.next() {
+                    if c != '"' {
+                        field.push(c);
+                    } else if chars.next_if_eq(&'"').is_some() {
+                        field.push('"');
+                    } else {
+                        break;
+                    }
+                }
+            }
+            ',' | '\n' => {
+                let value = std::mem::take(&mut field);
+                record.push((quoted || !value.is_empty()).then_some(value));
+                quoted = false;
+                if c == '\n' {
+                    records.push(std::mem::take(&mut record));
+                }
+            }
+            c => field.push(c),
+        }
+    }
+    records
+}
+
+/// The items of a one-dimensional array's text without nulls.
+fn array_items(text: &str) -> Vec<String> {
+    let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or("");
+    let (mut items, mut item, mut quoted, mut any) = (Vec::new(), String::new(), false, false);
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        any = true;
+        match c {
+            '"' => quoted = !quoted,
+            '\\' => item.extend(chars.next()),
+            ',' if !quoted => items.push(std::mem::take(&mut item)),
+            c => item.push(c),
+        }
+    }
+    if any {
+        items.push(item);
+    }
+    items
+}

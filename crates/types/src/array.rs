@@ -1,0 +1,10 @@
+//! Under way.
+
+use crate::TypeOps;
+use crate::scalar::pseudo::UNSUPPORTED;
+
+/// Under way.
+pub static OPS: TypeOps = UNSUPPORTED;
+
+/// Under way.
+pub static ANYARRAY: TypeOps = UNSUPPORTED;
