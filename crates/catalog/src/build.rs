@@ -137,8 +137,8 @@ impl Catalog {
             let subscript = row.oid("typsubscript")?;
             let letter = row.char("typtype")?;
             let (kind, layout) = match letter {
-                // A true array is subscripted by array_subscript_handler, 6179.
-                b'b' if element.is_valid() && subscript == Oid(6179) => {
+                // A true array is subscripted by array_subscript_handler, 6179; record[] is a pseudo-type.
+                b'b' | b'p' if element.is_valid() && subscript == Oid(6179) => {
                     (TypeKind::Array { element }, Some(Layout::Bytes))
                 }
                 b'b' => (TypeKind::Base, base_layout(oid, len)),

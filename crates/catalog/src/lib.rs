@@ -21,6 +21,9 @@ pub mod rows;
 pub mod source;
 pub mod tables;
 pub mod testing;
+mod typename;
+pub mod view;
 
 pub use lookup::{Catalog, SearchPath};
 pub use source::{RowSource, TableRows};
+pub use view::CatalogView;

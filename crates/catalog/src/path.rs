@@ -28,16 +28,12 @@ pub fn split_identifiers(list: &str, separator: char) -> Option<Vec<String>> {
             loop {
                 let (part, after) = quoted.split_once('"')?;
                 name.push_str(part);
-                match after.strip_prefix('"') {
-                    Some(more) => {
-                        name.push('"');
-                        quoted = more;
-                    }
-                    None => {
-                        rest = after;
-                        break;
-                    }
-                }
+                let Some(more) = after.strip_prefix('"') else {
+                    rest = after;
+                    break;
+                };
+                name.push('"');
+                quoted = more;
             }
             name
         } else {

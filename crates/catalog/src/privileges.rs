@@ -115,12 +115,11 @@ impl Catalog {
     /// aside.
     pub fn acl_mask(&self, acl: Option<&Acl>, kind: ObjectKind, owner: Oid, role: Oid, mask: u64) -> u64 {
         let default;
-        let items: &[AclItem] = match acl {
-            Some(acl) => acl,
-            None => {
-                default = kind.default_acl(owner);
-                &default
-            }
+        let items: &[AclItem] = if let Some(acl) = acl {
+            acl
+        } else {
+            default = kind.default_acl(owner);
+            &default
         };
         let roles = self.roles_of(role, true);
         let mut found = 0;

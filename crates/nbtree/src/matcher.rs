@@ -76,10 +76,14 @@ impl Matcher {
         Ok(!self.keys.empty)
     }
 
-    /// The constraints, for tests and for whoever explains them.
     #[cfg(test)]
     pub(crate) fn keys(&self) -> &Constraints {
         &self.keys
+    }
+
+    #[cfg(test)]
+    pub(crate) fn position(&self) -> &Position {
+        &self.position
     }
 
     /// Sets the cursor to the first point of each column from `from` on.

@@ -49,13 +49,13 @@ fn random_value(random: &mut Random, type_oid: Oid, domain: u64) -> Datum {
 }
 
 /// An argument, near the values there are and between them.
-fn random_argument(random: &mut Random, type_oid: Oid, domain: u64) -> Option<Datum> {
+fn random_argument(random: &mut Random, type_oid: Oid, domain: u64) -> Datum {
     let value = random.below(domain * 3 + 4) as i64 - 2;
-    Some(match type_oid {
+    match type_oid {
         INT4 => Datum::Int32(value as i32),
         INT8 => Datum::Int64(value),
         _ => Datum::bytes(format!("{value:03}")),
-    })
+    }
 }
 
 struct World {
@@ -123,7 +123,7 @@ fn random_keys(random: &mut Random, world: &World) -> Vec<ScanKey> {
                 1 => ScanKey::is_not_null(column),
                 2..=5 => {
                     let elements = (0..random.below(7))
-                        .map(|_| if random.one_in(8) { None } else { random_argument(random, type_oid, world.domain) })
+                        .map(|_| (!random.one_in(8)).then(|| random_argument(random, type_oid, world.domain)))
                         .collect();
                     ScanKey::any(column, strategy, type_oid, elements)
                 }
@@ -134,15 +134,14 @@ fn random_keys(random: &mut Random, world: &World) -> Vec<ScanKey> {
                         .map(|i| {
                             let column = if in_order { i as usize } else { random.below(n_keys) as usize };
                             let type_oid = argument_type(random, column);
-                            let value =
-                                if random.one_in(15) { None } else { random_argument(random, type_oid, world.domain) };
+                            let value = (!random.one_in(15)).then(|| random_argument(random, type_oid, world.domain));
                             RowMember { column, argument: Argument { value, type_oid } }
                         })
                         .collect();
                     ScanKey::Row { strategy, members }
                 }
                 _ => {
-                    let value = if random.one_in(25) { None } else { random_argument(random, type_oid, world.domain) };
+                    let value = (!random.one_in(25)).then(|| random_argument(random, type_oid, world.domain));
                     ScanKey::compare(column, strategy, type_oid, value)
                 }
             }

@@ -1,5 +1,4 @@
-//! Walking whole trees with their levels: moving an expression between queries, and replacing the Vars of the grouping
-//! entry that 18 stores.
+//! Walking through subqueries with a count of levels: what changes when an expression moves between queries.
 
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -8,15 +7,24 @@ use crate::query::*;
 use crate::reader::MAX_DEPTH;
 
 impl Query {
-    /// Visits the subqueries of FROM and WITH, which are one level down, not those in expressions, stopping at the first
-    /// error.
-    pub fn try_each_subquery_mut<E>(&mut self, f: &mut dyn FnMut(&mut Query) -> Result<(), E>) -> Result<(), E> {
-        for entry in &mut self.range_table {
-            if let RangeTableKind::Subquery(query) = &mut entry.kind {
-                f(query)?;
+    /// Visits the subqueries of FROM and WITH, which are one level down, not those in expressions.
+    pub fn subqueries(&self, visit: &mut dyn FnMut(&Query)) {
+        for entry in &self.range_table {
+            if let RangeTableKind::Subquery(query) = &entry.kind {
+                visit(query);
             }
         }
-        self.ctes.iter_mut().try_for_each(|cte| f(&mut cte.query))
+        self.ctes.iter().for_each(|cte| visit(&cte.query));
+    }
+
+    /// Visits the subqueries of FROM and WITH for change.
+    pub fn subqueries_mut(&mut self, visit: &mut dyn FnMut(&mut Query)) {
+        for entry in &mut self.range_table {
+            if let RangeTableKind::Subquery(query) = &mut entry.kind {
+                visit(query);
+            }
+        }
+        self.ctes.iter_mut().for_each(|cte| visit(&mut cte.query));
     }
 }
 
@@ -59,7 +67,13 @@ pub fn walk_query_mut(
     }
     stacker::maybe_grow(128 << 10, 1 << 20, || {
         query.try_each_expr_mut(&mut |expr| walk_expr_mut(expr, level, depth + 1, visit))?;
-        query.try_each_subquery_mut(&mut |below| walk_query_mut(below, level + 1, depth + 1, visit))
+        let mut result = Ok(());
+        query.subqueries_mut(&mut |below| {
+            if result.is_ok() {
+                result = walk_query_mut(below, level + 1, depth + 1, visit);
+            }
+        });
+        result
     })
 }
 
@@ -91,13 +105,19 @@ fn raise_cte_levels(query: &mut Query, level: u32, by: u32, depth: usize) -> Sql
         return Err(too_deep());
     }
     for entry in &mut query.range_table {
-        if let RangeTableKind::Cte { levels_up, .. } = &mut entry.kind {
-            if *levels_up >= level {
-                *levels_up += by;
-            }
+        if let RangeTableKind::Cte { levels_up, .. } = &mut entry.kind
+            && *levels_up >= level
+        {
+            *levels_up += by;
         }
     }
-    query.try_each_subquery_mut(&mut |below| raise_cte_levels(below, level + 1, by, depth + 1))
+    let mut result = Ok(());
+    query.subqueries_mut(&mut |below| {
+        if result.is_ok() {
+            result = raise_cte_levels(below, level + 1, by, depth + 1);
+        }
+    });
+    result
 }
 
 /// Replaces the Vars that point to the query's entry for grouping expressions (18) by those expressions. The entry

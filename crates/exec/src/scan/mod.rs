@@ -17,8 +17,8 @@ mod relation;
 mod sequential;
 mod tid;
 
-pub(crate) use bitmap::BitmapHeapScan;
-pub(crate) use heap_rows::{HeapRows, RowBuffer};
+pub(crate) use bitmap::{BitmapHeapScan, BitmapSource};
+pub(crate) use heap_rows::{HeapRows, RowBuffer, column_of};
 pub(crate) use index::IndexScan;
 pub(crate) use index_only::IndexOnlyScan;
 pub(crate) use keys::IndexKeys;

@@ -108,13 +108,17 @@ impl PageRows {
         self.buffer.push(&heap, &self.offsets, recheck)
     }
 
-    /// Adds the tuple at exactly this line pointer, if it is visible.
-    pub(super) fn add_exactly(&mut self, page: &PinnedPage, offset: OffsetNumber) -> SqlResult<()> {
+    /// Adds the visible tuples at exactly those line pointers.
+    pub(super) fn add_exactly(
+        &mut self,
+        page: &PinnedPage,
+        wanted: impl Fn(OffsetNumber) -> bool,
+    ) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
         self.offsets.clear();
         heap.visible_offsets(&mut self.visibility, &mut self.offsets)?;
-        self.offsets.retain(|o| *o == offset);
+        self.offsets.retain(|o| wanted(*o));
         self.buffer.push(&heap, &self.offsets, false)
     }
 }
