@@ -49,8 +49,10 @@ struct Waiting {
 
 /// What the clock hand found.
 pub(crate) enum Sweep {
-    /// In use, or just taken by someone else.
+    /// Pinned.
     Busy,
+    /// Changed by someone else just now.
+    Lost,
     /// Its usage count was lowered.
     Aged,
     /// Unpinned and unused: now pinned once, by the hand. The state is that before.
@@ -143,7 +145,7 @@ impl Frame {
         let aged = state & USAGE_MASK > 0;
         let wanted = if aged { state - USAGE } else { state + PIN };
         match self.state.compare_exchange(state, wanted, Ordering::AcqRel, Ordering::Relaxed) {
-            Err(_) => Sweep::Busy,
+            Err(_) => Sweep::Lost,
             Ok(_) if aged => Sweep::Aged,
             Ok(_) => Sweep::Claimed(state),
         }

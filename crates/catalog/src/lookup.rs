@@ -55,6 +55,8 @@ pub struct Catalog {
     pub(crate) enums: HashMap<Oid, EnumValue>,
     /// The values of each enum type in their order.
     pub(crate) enum_types: HashMap<Oid, Vec<Oid>>,
+    /// The default classes of each access method.
+    pub(crate) default_opclasses: HashMap<Oid, Vec<Arc<OpClass>>>,
     pub(crate) opfamilies: HashMap<Oid, OpFamily>,
     pub(crate) aggregate_initial: HashMap<Oid, String>,
     pub(crate) proc_settings: HashMap<Oid, Vec<String>>,

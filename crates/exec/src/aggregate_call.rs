@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, StructArray};
 use arrow_schema::{DataType, Field, Fields};
-use stegodon_functions::aggregate::{AggregateFunction, Emit, GroupAggregate};
+use stegodon_functions::aggregate::{Accumulator as FunctionAccumulator, AggregatePlan, Emit};
 use stegodon_plan::node::AggregateSplit;
 use stegodon_types::{ColumnBuilder, Datum, Layout, SqlError, SqlResult, value_at};
 
@@ -22,6 +22,15 @@ pub(crate) struct AggregateCall {
     pub(crate) filter: Option<usize>,
 }
 
+/// What is computed.
+#[derive(Clone, Debug)]
+pub(crate) enum CallKind {
+    /// An aggregate function, or half of one.
+    Function(Arc<AggregatePlan>, AggregateSplit),
+    /// The first row's value: how a group shows a column that it is told apart by, or that depends on those.
+    First(Layout),
+}
+
 impl AggregateCall {
     /// Arguments of no row.
     pub(crate) fn empty_args(&self) -> Vec<ArrayRef> {
@@ -29,44 +38,33 @@ impl AggregateCall {
     }
 }
 
-/// What is computed.
-#[derive(Clone, Debug)]
-pub(crate) enum CallKind {
-    /// An aggregate function, or half of one.
-    Function(Arc<AggregateFunction>, AggregateSplit),
-    /// The first row's value: how a group shows a column that it is told apart by, or that depends on those.
-    First(Layout),
-}
-
 impl CallKind {
     /// The Arrow type of the result. Half an aggregate gives its states as one struct.
     pub(crate) fn data_type(&self) -> DataType {
         match self {
             CallKind::First(layout) => layout.arrow(),
-            CallKind::Function(f, AggregateSplit::Partial) => DataType::Struct(state_fields(&f.state_types())),
-            CallKind::Function(f, _) => f.result_layout().arrow(),
+            CallKind::Function(_, AggregateSplit::Partial) => DataType::Struct(state_fields(&self.state_types())),
+            CallKind::Function(plan, _) => plan.layout().arrow(),
         }
     }
 
-    /// The Arrow types of the transition states, for spilling.
+    /// The Arrow types of the transition states.
     pub(crate) fn state_types(&self) -> Vec<DataType> {
         match self {
             CallKind::First(layout) => vec![layout.arrow(), DataType::Boolean],
-            CallKind::Function(f, _) => f.state_types(),
+            CallKind::Function(plan, _) => plan.state_layouts().iter().map(|l| l.arrow()).collect(),
         }
     }
 
     /// A fresh accumulator.
     pub(crate) fn accumulator(&self, execution: &Arc<Execution>) -> SqlResult<Accumulator> {
-        let inner: Box<dyn GroupAggregate> = match self {
-            CallKind::First(layout) => Box::new(First { layout: *layout, values: Vec::new() }),
-            CallKind::Function(f, _) => f.accumulator()?,
-        };
-        let split = match self {
-            CallKind::First(_) => AggregateSplit::Whole,
-            CallKind::Function(_, split) => *split,
-        };
-        Ok(Accumulator { inner, split, execution: Arc::clone(execution) })
+        Ok(match self {
+            CallKind::First(layout) => Accumulator::First(First { layout: *layout, values: Vec::new() }),
+            CallKind::Function(plan, split) => {
+                let execution = Arc::clone(execution);
+                Accumulator::Function { inner: plan.create()?, split: *split, execution }
+            }
+        })
     }
 }
 
@@ -75,10 +73,9 @@ fn state_fields(types: &[DataType]) -> Fields {
 }
 
 /// A running aggregate over groups 0, 1, ….
-pub(crate) struct Accumulator {
-    inner: Box<dyn GroupAggregate>,
-    split: AggregateSplit,
-    execution: Arc<Execution>,
+pub(crate) enum Accumulator {
+    First(First),
+    Function { inner: FunctionAccumulator, split: AggregateSplit, execution: Arc<Execution> },
 }
 
 impl Accumulator {
@@ -90,46 +87,65 @@ impl Accumulator {
         filter: Option<&BooleanArray>,
         group_count: usize,
     ) -> SqlResult<()> {
-        if self.split == AggregateSplit::Final {
-            let states = args.first().and_then(|a| a.as_any().downcast_ref::<StructArray>());
-            let states = states.ok_or_else(|| SqlError::internal("an aggregate's states are not a struct"))?;
-            return self.merge(states.columns(), groups, group_count);
+        match self {
+            Accumulator::First(first) => first.update(args, groups, group_count),
+            Accumulator::Function { split: AggregateSplit::Final, .. } => {
+                let states = args.first().and_then(|a| a.as_any().downcast_ref::<StructArray>());
+                let states = states.ok_or_else(|| SqlError::internal("an aggregate's states are not a struct"))?;
+                self.merge(states.columns(), groups, group_count)
+            }
+            Accumulator::Function { inner, execution, .. } => {
+                execution.with_context(|cx| inner.update(cx, args, groups, filter, group_count))
+            }
         }
-        let Self { inner, execution, .. } = self;
-        execution.with_context(|cx| inner.update(cx, args, groups, filter, group_count))
     }
 
     /// Adds states to their groups.
     pub(crate) fn merge(&mut self, states: &[ArrayRef], groups: &[usize], group_count: usize) -> SqlResult<()> {
-        let Self { inner, execution, .. } = self;
-        execution.with_context(|cx| inner.merge(cx, states, groups, group_count))
+        match self {
+            Accumulator::First(first) => first.merge(states, groups, group_count),
+            Accumulator::Function { inner, execution, .. } => {
+                execution.with_context(|cx| inner.merge(cx, states, groups, group_count))
+            }
+        }
     }
 
     /// Takes the states of the first groups.
     pub(crate) fn state(&mut self, emit: Emit) -> SqlResult<Vec<ArrayRef>> {
-        self.inner.state(emit)
+        match self {
+            Accumulator::First(first) => first.state(emit),
+            Accumulator::Function { inner, .. } => inner.state(emit),
+        }
     }
 
     /// Takes the results of the first groups.
     pub(crate) fn evaluate(&mut self, emit: Emit) -> SqlResult<ArrayRef> {
-        if self.split == AggregateSplit::Partial {
-            let states = self.inner.state(emit)?;
-            let types: Vec<DataType> = states.iter().map(|s| s.data_type().clone()).collect();
-            let packed = StructArray::try_new(state_fields(&types), states, None);
-            return Ok(Arc::new(packed.map_err(SqlError::internal)?));
+        match self {
+            Accumulator::First(first) => {
+                let values = first.take(emit);
+                first.column(&values)
+            }
+            Accumulator::Function { inner, split: AggregateSplit::Partial, .. } => {
+                let states = inner.state(emit)?;
+                let types: Vec<DataType> = states.iter().map(|s| s.data_type().clone()).collect();
+                let packed = StructArray::try_new(state_fields(&types), states, None);
+                Ok(Arc::new(packed.map_err(SqlError::internal)?))
+            }
+            Accumulator::Function { inner, execution, .. } => execution.with_context(|cx| inner.evaluate(cx, emit)),
         }
-        let Self { inner, execution, .. } = self;
-        execution.with_context(|cx| inner.evaluate(cx, emit))
     }
 
     /// Bytes held.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+        match self {
+            Accumulator::First(first) => first.values.len() * size_of::<Option<Option<Datum>>>(),
+            Accumulator::Function { inner, .. } => inner.memory_bytes(),
+        }
     }
 }
 
 /// The first value of each group; `None` while a group has no row.
-struct First {
+pub(crate) struct First {
     layout: Layout,
     values: Vec<Option<Option<Datum>>>,
 }
@@ -158,17 +174,8 @@ impl First {
             *place = Some(value_at(array.as_ref(), self.layout, row).map(|v| v.to_datum()));
         }
     }
-}
 
-impl GroupAggregate for First {
-    fn update(
-        &mut self,
-        _: &stegodon_functions::EvalContext<'_>,
-        args: &[ArrayRef],
-        groups: &[usize],
-        _: Option<&BooleanArray>,
-        group_count: usize,
-    ) -> SqlResult<()> {
+    fn update(&mut self, args: &[ArrayRef], groups: &[usize], group_count: usize) -> SqlResult<()> {
         self.values.resize(group_count.max(self.values.len()), None);
         let array = args.first().ok_or_else(|| SqlError::internal("first value of nothing"))?;
         for (row, &group) in groups.iter().enumerate() {
@@ -183,13 +190,7 @@ impl GroupAggregate for First {
         Ok(vec![self.column(&values)?, Arc::new(seen)])
     }
 
-    fn merge(
-        &mut self,
-        _: &stegodon_functions::EvalContext<'_>,
-        states: &[ArrayRef],
-        groups: &[usize],
-        group_count: usize,
-    ) -> SqlResult<()> {
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize], group_count: usize) -> SqlResult<()> {
         self.values.resize(group_count.max(self.values.len()), None);
         let [array, seen] = states else { return Err(SqlError::internal("a first value has two states")) };
         let seen = seen.as_any().downcast_ref::<BooleanArray>();
@@ -200,14 +201,5 @@ impl GroupAggregate for First {
             }
         }
         Ok(())
-    }
-
-    fn evaluate(&mut self, _: &stegodon_functions::EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let values = self.take(emit);
-        self.column(&values)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.values.len() * size_of::<Option<Option<Datum>>>()
     }
 }

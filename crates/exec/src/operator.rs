@@ -56,6 +56,11 @@ impl Input {
         Self { plan, context }
     }
 
+    /// The same plan in another context.
+    pub(crate) fn within(&self, context: Arc<TaskContext>) -> Self {
+        Self { plan: Arc::clone(&self.plan), context }
+    }
+
     /// Starts a partition.
     pub(crate) fn start(&self, partition: usize) -> SqlResult<Batches> {
         self.plan.execute(partition, Arc::clone(&self.context)).map(Batches).map_err(unwrap)

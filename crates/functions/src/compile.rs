@@ -10,7 +10,7 @@ use stegodon_types::{Collation, Oid, SqlError, SqlResult, SqlState, TypeCatalog,
 use crate::batch::{Input, Side};
 use crate::eval::{CallNode, Callee, Node, layout_of};
 use crate::kernel::{CallInfo, KernelFn, kernel};
-use crate::typing::expr_type;
+
 use crate::{Column, kernels};
 
 /// Which column of a batch a variable is.
@@ -131,7 +131,7 @@ impl Compiler<'_> {
     }
 
     fn types_of(&self, exprs: &[Expr]) -> SqlResult<Vec<Arc<TypeDesc>>> {
-        exprs.iter().map(|e| self.cx.type_desc(expr_type(e))).collect()
+        exprs.iter().map(|e| self.cx.type_desc(e.type_oid())).collect()
     }
 
     fn layout(&self, type_oid: Oid) -> SqlResult<stegodon_types::Layout> {
@@ -219,7 +219,7 @@ impl Compiler<'_> {
             Expr::BooleanTest(t) => Ok(Node::BooleanTest { arg: self.boxed(&t.arg)?, kind: t.kind }),
             Expr::SqlValue(s) => Ok(Node::SqlValue { kind: s.kind, typmod: s.typmod }),
             Expr::CoerceViaIo(c) => {
-                let (from, to) = (self.cx.type_desc(expr_type(&c.arg))?, self.cx.type_desc(c.result_type)?);
+                let (from, to) = (self.cx.type_desc(c.arg.type_oid())?, self.cx.type_desc(c.result_type)?);
                 let layout = layout_of(&to)?;
                 Ok(Node::ViaIo { arg: self.boxed(&c.arg)?, from, to, layout })
             }

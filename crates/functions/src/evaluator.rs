@@ -9,7 +9,7 @@ use stegodon_types::{Datum, Layout, Oid, SqlError, SqlResult, SqlState};
 
 use crate::compile::{CompileContext, compile};
 use crate::eval::{Frame, Node, layout_of, lazy};
-use crate::typing::{expr_type, expr_typmod};
+
 use crate::{Batch, Column, EvalContext, Partial, Selection};
 
 /// A compiled expression: kernels resolved, constants made. Shared between threads, it keeps nothing of a run.
@@ -43,7 +43,7 @@ fn flatten<'a>(expr: &'a Expr, out: &mut Vec<&'a Expr>) {
 impl Evaluator {
     /// Compiles an expression. `0A000` names the function or operator that there is no kernel for.
     pub fn compile(expr: &Expr, cx: &CompileContext<'_>) -> SqlResult<Evaluator> {
-        let type_oid = expr_type(expr);
+        let type_oid = expr.type_oid();
         let layout = layout_of(&*cx.types.type_desc(type_oid)?)?;
         let conjuncts = match expr {
             Expr::Bool(b) if b.kind == BoolKind::And => {
@@ -54,7 +54,7 @@ impl Evaluator {
             _ => None,
         };
         let variable = if let Expr::Var(v) = expr { Some(v.clone()) } else { None };
-        Ok(Evaluator { node: compile(expr, cx)?, conjuncts, type_oid, typmod: expr_typmod(expr), layout, variable })
+        Ok(Evaluator { node: compile(expr, cx)?, conjuncts, type_oid, typmod: expr.typmod(), layout, variable })
     }
 
     /// The type of the value.

@@ -32,20 +32,22 @@
 #![forbid(unsafe_code)]
 
 pub mod adapt;
+pub mod aggregate;
 pub mod batch;
 pub mod column;
 pub mod compile;
 pub mod context;
 mod eval;
 mod evaluator;
+pub mod fold;
 pub mod kernel;
 pub mod kernels;
-pub mod typing;
 
+pub use aggregate::{Accumulator, AggregatePlan, Emit, aggregate, aggregate_exists};
 pub use batch::{Batch, Input, Partial, Selection, Side};
 pub use column::Column;
 pub use compile::{CompileContext, PlanVariables, Variables};
 pub use context::{EvalContext, Fork, NoSession, Session, SubPlans};
 pub use evaluator::{Evaluator, evaluate_all};
+pub use fold::{FoldMode, contains_mutable, contains_volatile, fold, is_strict, negate, volatility};
 pub use kernel::{Call, CallInfo, KernelFn, kernel_exists, kernel_oids};
-pub use typing::{expr_type, expr_typmod};

@@ -110,7 +110,9 @@ pub fn expand_grouping_sets(items: &[GroupingSet], distinct: bool) -> SqlResult<
         product = next;
     }
     if distinct {
-        product.iter_mut().for_each(|set| set.sort_unstable());
+        for set in &mut product {
+            set.sort_unstable();
+        }
         product.sort();
         product.dedup();
     }

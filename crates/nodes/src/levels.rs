@@ -105,10 +105,10 @@ fn raise_cte_levels(query: &mut Query, level: u32, by: u32, depth: usize) -> Sql
         return Err(too_deep());
     }
     for entry in &mut query.range_table {
-        if let RangeTableKind::Cte { levels_up, .. } = &mut entry.kind {
-            if *levels_up >= level {
-                *levels_up += by;
-            }
+        if let RangeTableKind::Cte { levels_up, .. } = &mut entry.kind
+            && *levels_up >= level
+        {
+            *levels_up += by;
         }
     }
     let mut result = Ok(());

@@ -2,7 +2,8 @@
 //!
 //! A tour: [`Query`] is a statement after analysis, [`Expr`] a scalar expression bound by OID. The `sql` crate makes them
 //! from a statement's text; [`reader`] makes them from what views, defaults, index predicates and partition bounds have
-//! stored. [`walk`] visits and changes trees; [`grouping`] expands grouping sets. Nothing here resolves a name.
+//! stored. [`walk`] and [`levels`] visit and change trees; [`grouping`] expands grouping sets. Nothing here resolves a
+//! name.
 #![forbid(unsafe_code)]
 
 pub mod expr;

@@ -52,14 +52,14 @@ pub struct VisibilityChecker {
     /// it: no such transaction counts.
     fates: [(Xid, bool); REMEMBERED],
     /// The last multixact whose updater was looked up; at first multixact 0, which has none.
-    updater: (MultiXactId, Option<Xid>),
+    updater: (MultiXactId, Xid),
 }
 
 impl VisibilityChecker {
     /// A checker under a snapshot.
     pub fn new(transactions: Arc<Transactions>, snapshot: Arc<Snapshot>) -> Self {
         let fates = [(Xid::INVALID, false); REMEMBERED];
-        Self { transactions, snapshot, fates, updater: (MultiXactId(0), None) }
+        Self { transactions, snapshot, fates, updater: (MultiXactId(0), Xid::INVALID) }
     }
 
     /// The snapshot.
@@ -94,10 +94,8 @@ impl VisibilityChecker {
         }
         if mask.xmax_is_multi() {
             // The hint bit speaks of no member: each is looked up.
-            return match self.updater(tuple.xmax_multi())? {
-                Some(xid) => self.counts(xid, false),
-                None => Ok(false),
-            };
+            let updater = self.multixact_updater(tuple.xmax_multi())?;
+            return self.counts(updater, false);
         }
         self.counts(tuple.raw_xmax(), mask.xmax_committed())
     }
@@ -135,9 +133,12 @@ impl VisibilityChecker {
         Ok(committed)
     }
 
-    fn updater(&mut self, multi: MultiXactId) -> Result<Option<Xid>> {
+    /// Which member of a multixact updated or deleted the tuple, [`Xid::INVALID`] if none did: what a HOT chain is followed
+    /// by.
+    pub fn multixact_updater(&mut self, multi: MultiXactId) -> Result<Xid> {
         if self.updater.0 != multi {
-            self.updater = (multi, self.transactions.multixacts().update_xid(multi)?);
+            let updater = self.transactions.multixacts().update_xid(multi)?;
+            self.updater = (multi, updater.unwrap_or(Xid::INVALID));
         }
         Ok(self.updater.1)
     }

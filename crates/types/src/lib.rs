@@ -25,6 +25,7 @@ pub mod names;
 pub mod numeric;
 pub mod oids;
 pub mod ops;
+pub mod packed;
 pub mod range;
 pub mod record;
 pub mod scalar;

@@ -72,5 +72,5 @@ fn varlena(bytes: &[u8]) -> Option<&[u8]> {
         return (len == bytes.len()).then(|| bytes.get(1..))?;
     }
     let head = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
-    (head & 3 == 0 && (head >> 2) as usize == bytes.len()).then(|| bytes.get(4..))?
+    (head.trailing_zeros() >= 2 && (head >> 2) as usize == bytes.len()).then(|| bytes.get(4..))?
 }

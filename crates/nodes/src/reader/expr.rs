@@ -46,7 +46,7 @@ impl Reader<'_> {
         let tag = tag_of(&node);
         let mut f = Fields::new(node);
         let expr = match tag.as_str() {
-            "VAR" => self.var(&mut f)?,
+            "VAR" => Self::var(&mut f)?,
             "CONST" => self.constant(&mut f)?,
             "PARAM" => Expr::Param(Param {
                 kind: match f.int("paramkind")? {
@@ -288,7 +288,7 @@ impl Reader<'_> {
         Ok(expr)
     }
 
-    fn var(&self, f: &mut Fields) -> SqlResult<Expr> {
+    fn var(f: &mut Fields) -> SqlResult<Expr> {
         let number = f.int("varno")?;
         // Negative numbers (65000 and above before 15) belong to plans and rules, not to stored trees.
         let relation = usize::try_from(number).ok().filter(|n| (1..65000).contains(n));

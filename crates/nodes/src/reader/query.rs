@@ -7,8 +7,8 @@ use super::token::{Node, Value, damaged};
 use super::{Reader, tag_of, unsupported_node};
 use crate::expr::Expr;
 use crate::grouping::{GroupingSet, expand_grouping_sets};
-use crate::query::*;
 use crate::levels::replace_group_vars;
+use crate::query::*;
 
 /// The SELECT bit of `requiredPerms`.
 const ACL_SELECT: i64 = 1 << 1;
@@ -87,7 +87,7 @@ impl Reader<'_> {
             .map(|node| self.range_table_entry(node, &permissions))
             .collect::<SqlResult<_>>()?;
         let jointree = f.node("jointree")?.ok_or_else(|| damaged("QUERY without a jointree"))?;
-        let from = self.from_expr(jointree)?;
+        let from = self.read_from(jointree)?;
         let group_distinct = f.bool("groupDistinct")?;
         let sets = f.nodes("groupingSets")?.into_iter().map(|n| self.grouping_set(n)).collect::<SqlResult<Vec<_>>>()?;
         let distinct_on = f.bool("hasDistinctOn")?;
@@ -276,7 +276,7 @@ impl Reader<'_> {
         Ok(RangeTableFunction { call, columns })
     }
 
-    fn from_expr(&self, node: Node) -> SqlResult<FromExpr> {
+    fn read_from(&self, node: Node) -> SqlResult<FromExpr> {
         if node.tag != "FROMEXPR" {
             return Err(unsupported_node(&node.tag));
         }
@@ -290,7 +290,7 @@ impl Reader<'_> {
     fn join_tree(&self, node: Node) -> SqlResult<JoinTree> {
         self.deeper(|| match node.tag.as_str() {
             "RANGETBLREF" => Self::range_table_ref(node).map(JoinTree::Relation),
-            "FROMEXPR" => Ok(JoinTree::From(Box::new(self.from_expr(node)?))),
+            "FROMEXPR" => Ok(JoinTree::From(Box::new(self.read_from(node)?))),
             "JOINEXPR" => {
                 let mut f = Fields::new(node);
                 let missing = || damaged("JOINEXPR without a side");

@@ -301,10 +301,40 @@ fn parse<T: std::str::FromStr>(text: &[u8], bad: impl Fn(&T, bool) -> bool, spec
         return if bad(&value, is_zero) { Parsed::Range } else { Parsed::Value(value) };
     }
     match magnitude.to_ascii_lowercase().as_slice() {
-        b"nan" => Parsed::Value(special(f64::NAN)),
+        [b'0', b'x', hexadecimal @ ..] => match parse_hexadecimal(hexadecimal) {
+            Some(value) => Parsed::Value(special(value.copysign(sign))),
+            None => Parsed::Syntax,
+        },
+        b"nan" => Parsed::Value(special(f64::NAN.copysign(sign))),
         b"inf" | b"infinity" => Parsed::Value(special(f64::INFINITY * sign)),
         _ => Parsed::Syntax,
     }
+}
+
+/// What follows `0x` in C's hexadecimal floats. Those of more bits than a `float4` holds, or far from 1, are not read:
+/// nobody writes them, and they would have to be rounded.
+fn parse_hexadecimal(text: &[u8]) -> Option<f64> {
+    let (mantissa, exponent) = match text.iter().position(|b| *b == b'p') {
+        Some(at) => (text.get(..at)?, std::str::from_utf8(text.get(at + 1..)?).ok()?.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let mut value = 0u32;
+    let mut scale = 0;
+    let mut digits = 0;
+    let mut fraction = false;
+    for b in mantissa {
+        if *b == b'.' && !fraction {
+            fraction = true;
+            continue;
+        }
+        value = value.checked_mul(16)?.checked_add(char::from(*b).to_digit(16)?)?;
+        scale -= if fraction { 4 } else { 0 };
+        digits += 1;
+    }
+    if digits == 0 || value >= 1 << 24 || exponent.abs() > 90 {
+        return None;
+    }
+    Some(f64::from(value) * 2f64.powi(exponent + scale))
 }
 
 fn out_of_range(name: &str, text: &[u8]) -> SqlError {
