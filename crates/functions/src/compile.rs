@@ -88,7 +88,8 @@ pub(crate) fn callee(
     let result_type = cx.type_desc(result_type)?;
     let layout = layout_of(&result_type)?;
     let collation = cx.types.collation(input_collation)?;
-    Ok(Callee { kernel, info: CallInfo { function, collation, arg_types, result_type, layout, variadic } })
+    Ok(Callee { kernel, info: CallInfo { function, collation, input_collation, arg_types, result_type, layout, variadic },
+    })
 }
 
 /// A kernel that no `pg_proc` row names.
@@ -103,7 +104,7 @@ fn internal_callee(
     let layout = layout_of(&result_type)?;
     Ok(Callee {
         kernel,
-        info: CallInfo { function: Oid(0), collation, arg_types, result_type, layout, variadic: false },
+        info: CallInfo { function: Oid(0), collation, input_collation: Oid(0), arg_types, result_type, layout, variadic: false },
     })
 }
 
