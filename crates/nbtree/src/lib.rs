@@ -20,6 +20,12 @@ mod sort;
 mod source;
 mod tuple;
 
+// So that tests of the crate can share the integration tests' language.
+#[cfg(test)]
+extern crate self as stegodon_nbtree;
+
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{
-    ArrayCoerce, CaseTest, CoerceToDomain, CoerceViaIo, CoercionForm, Collate, Const, ConvertRowtype, FuncExpr, Location,
-    ParamKind, Relabel, RowExpr,
+    ArrayCoerce, CaseTest, CoerceToDomain, CoerceViaIo, CoercionForm, Collate, Const, ConvertRowtype, FuncExpr,
+    Location, ParamKind, Relabel, RowExpr,
 };
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeKind};
 
@@ -242,8 +242,7 @@ impl Analyzer<'_> {
         }
         if let Some(path) = self.coercion_path(target, input, context) {
             if path == Path::Relabel {
-                let (domain, changed) =
-                    self.coerce_to_domain(node, None, target, context, form, location)?;
+                let (domain, changed) = self.coerce_to_domain(node, None, target, context, form, location)?;
                 return Ok(if changed { domain } else { relabel(domain, target, -1, Oid::INVALID, form) });
             }
             let (base, base_typmod) = self.base_type_and_typmod(target, typmod);
@@ -353,15 +352,8 @@ impl Analyzer<'_> {
         if base == target {
             return Ok((arg, false));
         }
-        let arg = self.coerce_typmod(
-            arg,
-            base,
-            base_typmod,
-            Context::Implicit,
-            CoercionForm::ImplicitCast,
-            location,
-            false,
-        )?;
+        let arg =
+            self.coerce_typmod(arg, base, base_typmod, Context::Implicit, CoercionForm::ImplicitCast, location, false)?;
         let domain = CoerceToDomain { arg, result_type: target, typmod: -1, collation: Oid::INVALID, form };
         Ok((Expr::CoerceToDomain(Box::new(domain)), true))
     }
@@ -596,11 +588,7 @@ impl Analyzer<'_> {
                 return Err(self.error_at(
                     location,
                     SqlState::DatatypeMismatch,
-                    format!(
-                        "{context} types {} and {} cannot be matched",
-                        self.type_name(chosen),
-                        self.type_name(ty)
-                    ),
+                    format!("{context} types {} and {} cannot be matched", self.type_name(chosen), self.type_name(ty)),
                 ));
             } else if !self.is_preferred(chosen)
                 && self.can_coerce(&[chosen], &[ty], Context::Implicit)

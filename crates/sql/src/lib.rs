@@ -1,11 +1,43 @@
 //! SQL text to typed queries.
 #![deny(unsafe_code)]
 
+mod aggregate;
+pub mod analyze;
+mod call;
+mod clause;
+mod coerce;
+mod collate;
+pub mod context;
+mod equal;
+mod expr;
+mod expr_op;
 mod ffi;
+mod from;
+mod from_function;
+mod function;
 pub mod limits;
+mod literal;
+mod names;
+mod oids;
+mod operator;
 pub mod parse;
+mod polymorphic;
+mod relation;
+mod select;
+mod setop;
+pub mod statement;
+mod stored;
+mod sublink;
+mod target;
+mod typename;
+mod utility;
+mod window;
 
+pub use analyze::{Analyzed, analyze};
+pub use context::{AnalyzeContext, ParamTypes};
 pub use parse::{ParsedStatement, parse};
+pub use statement::Statement;
+pub use typename::format_type;
 
 #[cfg(test)]
 mod tests {

@@ -42,9 +42,16 @@ impl Analyzer<'_> {
     }
 
     /// The operator for two operand types; `left` is 0 for a prefix operator.
-    pub fn find_operator(&self, name: &[String], left: Oid, right: Oid, location: Location) -> SqlResult<Arc<Operator>> {
+    pub fn find_operator(
+        &self,
+        name: &[String],
+        left: Oid,
+        right: Oid,
+        location: Location,
+    ) -> SqlResult<Arc<Operator>> {
         let prefix = !left.is_valid();
-        let candidates = self.operators_named(name, if prefix { b'l' } else { b'b' }).map_err(|e| self.place(e, location))?;
+        let candidates =
+            self.operators_named(name, if prefix { b'l' } else { b'b' }).map_err(|e| self.place(e, location))?;
         let exact = |l: Oid, r: Oid| candidates.iter().find(|o| o.left == l && o.right == r).cloned();
         let found = if prefix {
             exact(left, right)
@@ -63,10 +70,7 @@ impl Analyzer<'_> {
         let found = match found {
             Some(o) => Some(o),
             None => {
-                let list: Vec<Candidate> = candidates
-                    .iter()
-                    .map(|o| Candidate::of_operator(o, prefix))
-                    .collect();
+                let list: Vec<Candidate> = candidates.iter().map(|o| Candidate::of_operator(o, prefix)).collect();
                 let inputs = if prefix { vec![right] } else { vec![left, right] };
                 let fitting = self.matching(&inputs, list);
                 let chosen = match fitting.len() {
@@ -215,7 +219,13 @@ impl Analyzer<'_> {
     }
 
     /// `=` turned into IS DISTINCT FROM.
-    pub fn make_distinct_op(&mut self, left: Expr, right: Expr, name: &[String], location: Location) -> SqlResult<Expr> {
+    pub fn make_distinct_op(
+        &mut self,
+        left: Expr,
+        right: Expr,
+        name: &[String],
+        location: Location,
+    ) -> SqlResult<Expr> {
         let Expr::Op(op) = self.make_op(name, Some(left), right, location)? else {
             return Err(SqlError::internal("no operator"));
         };
@@ -238,11 +248,7 @@ impl Analyzer<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         if left.len() != right.len() {
-            return Err(self.error_at(
-                location,
-                SqlState::SyntaxError,
-                "unequal number of entries in row expressions",
-            ));
+            return Err(self.error_at(location, SqlState::SyntaxError, "unequal number of entries in row expressions"));
         }
         let mut parts = Vec::new();
         for (l, r) in left.into_iter().zip(right) {
@@ -264,18 +270,10 @@ impl Analyzer<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         if left.len() != right.len() {
-            return Err(self.error_at(
-                location,
-                SqlState::SyntaxError,
-                "unequal number of entries in row expressions",
-            ));
+            return Err(self.error_at(location, SqlState::SyntaxError, "unequal number of entries in row expressions"));
         }
         if left.is_empty() {
-            return Err(self.error_at(
-                location,
-                SqlState::FeatureNotSupported,
-                "cannot compare rows of zero length",
-            ));
+            return Err(self.error_at(location, SqlState::FeatureNotSupported, "cannot compare rows of zero length"));
         }
         let mut ops = Vec::with_capacity(left.len());
         for (l, r) in left.into_iter().zip(right) {
@@ -324,10 +322,8 @@ impl Analyzer<'_> {
             4 => RowCompareKind::GreaterEqual,
             _ => RowCompareKind::Greater,
         };
-        let families = interpretations
-            .iter()
-            .map(|i| i.iter().find(|x| x.1 == strategy).map_or(Oid::INVALID, |x| x.0))
-            .collect();
+        let families =
+            interpretations.iter().map(|i| i.iter().find(|x| x.1 == strategy).map_or(Oid::INVALID, |x| x.0)).collect();
         let mut compare = RowCompare {
             kind,
             operators: Vec::new(),

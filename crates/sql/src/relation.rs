@@ -123,7 +123,8 @@ impl Analyzer<'_> {
         let relation = match schema {
             None => None,
             Some(s) => {
-                let found = self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name));
+                let found =
+                    self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name));
                 match found {
                     Some(r) => Some(r.oid),
                     None => return Ok(None),
@@ -291,9 +292,7 @@ impl Analyzer<'_> {
     pub fn missing_item(&self, schema: Option<&str>, name: &str, location: Location) -> SqlError {
         let relation = match schema {
             None => self.cx.catalog.relation_on_path(self.cx.path, name),
-            Some(s) => {
-                self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name))
-            }
+            Some(s) => self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name)),
         }
         .map(|r| r.oid);
         let mut found: Option<(u32, usize, &RangeTableEntry)> = None;
@@ -337,7 +336,8 @@ impl Analyzer<'_> {
         let lateral = up > 0 || !self.state.lateral_active;
         let in_namespace = (0..=self.outer.len() as u32).any(|u| {
             self.level(u).is_ok_and(|s| {
-                !s.lateral_active && s.namespace.iter().any(|i| u == up && i.rtindex == rtindex && i.lateral_only && i.lateral_ok)
+                !s.lateral_active
+                    && s.namespace.iter().any(|i| u == up && i.rtindex == rtindex && i.lateral_only && i.lateral_ok)
             })
         });
         if lateral && in_namespace {
@@ -404,9 +404,8 @@ impl Analyzer<'_> {
         }
         match (best.first, best.second) {
             (Some((t, c)), None) => error.hint(format!("Perhaps you meant to reference the column \"{t}.{c}\".")),
-            (Some((t, c)), Some((t2, c2))) => error.hint(format!(
-                "Perhaps you meant to reference the column \"{t}.{c}\" or the column \"{t2}.{c2}\"."
-            )),
+            (Some((t, c)), Some((t2, c2))) => error
+                .hint(format!("Perhaps you meant to reference the column \"{t}.{c}\" or the column \"{t2}.{c2}\".")),
             _ => error,
         }
     }

@@ -77,6 +77,41 @@ fn answer(function: &str, a: &str, b: &str) -> Result<String, SqlError> {
 }
 
 #[test]
+fn sums_and_operators_on_payloads_agree_with_those_on_numbers() {
+    let values: Vec<Numeric> = include_str!("../testdata/numeric.txt")
+        .lines()
+        .filter(|l| l.starts_with("abs|"))
+        .map(|l| numeric::parse(l.split('|').nth(1).unwrap().as_bytes()).unwrap())
+        .collect();
+    let payload = |v: &Numeric| v.to_datum().unwrap().as_bytes().unwrap().to_vec();
+    let read = |bytes: &[u8]| Numeric::from_payload(bytes).unwrap();
+    let mut sum = numeric::NumericSum::new();
+    let mut expected = Numeric::ZERO;
+    for (at, a) in values.iter().enumerate() {
+        for b in values.iter().skip(at) {
+            let (x, y) = (payload(a), payload(b));
+            let mut out = Vec::new();
+            numeric::add_payloads(&x, &y, &mut out).unwrap();
+            assert_eq!(read(&out), a.add(b));
+            out.clear();
+            numeric::sub_payloads(&x, &y, &mut out).unwrap();
+            assert_eq!(read(&out), a.sub(b));
+            out.clear();
+            numeric::mul_payloads(&x, &y, &mut out).unwrap();
+            assert_eq!(read(&out), a.mul(b));
+        }
+        if a.finite().is_some() {
+            sum.add_payload(&payload(a)).unwrap();
+            expected = expected.add(a);
+            assert_eq!(sum.sum().unwrap(), expected);
+            let mut twice = sum.clone();
+            twice.merge(&sum);
+            assert_eq!(twice.sum().unwrap(), expected.add(&expected));
+        }
+    }
+}
+
+#[test]
 fn functions_answer_as_the_server_does() {
     let mut wrong = Vec::new();
     let mut count = 0;
