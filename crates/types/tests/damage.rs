@@ -26,7 +26,7 @@ fn damage(bytes: &mut Vec<u8>, seed: u64) {
         state ^= state << 17;
         (state >> 9) as usize
     };
-    for _ in 0..1 + next() % 3 {
+    for _ in 0..=next() % 3 {
         if bytes.is_empty() {
             bytes.push(next() as u8);
         }
