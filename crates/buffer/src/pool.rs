@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use stegodon_format::checksum;
 use stegodon_format::ids::{BlockNumber, Fork};
 use stegodon_format::page::{BLCKSZ, PageRef};
 use stegodon_io::{FramePtr, IoMethod, Outcome, ReadCompletion, ReadRequest, RelationFiles};
@@ -39,7 +40,6 @@ pub struct BufferPool {
     /// The clock hand; taken modulo the number of frames.
     hand: AtomicUsize,
     method: Arc<dyn IoMethod>,
-    #[expect(dead_code, reason = "checksums arrive with format::checksum")]
     verify_checksums: bool,
     counters: PoolCounters,
     /// Read streams alive: each gets its share of the frames.
@@ -294,13 +294,15 @@ impl BufferPool {
         }
     }
 
-    /// A frame without a page, pinned once for the caller; `None` if the hand has gone round without finding one.
+    /// A frame without a page, pinned once for the caller; `None` if the hand has gone round three times and every frame
+    /// was pinned. (Once could mislead: others' hands pin the frames that they look at for a moment.)
     fn claim(&self) -> Option<u32> {
         let mut busy = 0usize;
-        while busy <= self.frames.len() {
+        while busy <= 3 * self.frames.len() {
             let number = (self.hand.fetch_add(1, Ordering::Relaxed) % self.frames.len()) as u32;
             match self.frame(number).sweep() {
                 Sweep::Busy => busy += 1,
+                Sweep::Lost => {}
                 Sweep::Aged => busy = 0,
                 Sweep::Claimed(state) if state & TAGGED == 0 => return Some(number),
                 Sweep::Claimed(_) => {
@@ -358,6 +360,11 @@ impl BufferPool {
         let bytes: &[u8; BLCKSZ] = unsafe { self.frame_ptr(frame).cast().as_ref() };
         let page = PageRef::new(bytes);
         let invalid = |why: String| Error::InvalidPage { block: block.0, path: relation.path(fork), why };
+        if self.verify_checksums && !checksum::is_correct(page, block) {
+            let (stored, computed) = (page.checksum(), checksum::page_checksum(page, block));
+            let why = format!("page verification failed, calculated checksum {computed} but expected {stored}");
+            return Err(invalid(why));
+        }
         page.verify().map_err(|error| invalid(error.to_string()))
     }
 }

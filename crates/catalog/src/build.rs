@@ -137,8 +137,8 @@ impl Catalog {
             let subscript = row.oid("typsubscript")?;
             let letter = row.char("typtype")?;
             let (kind, layout) = match letter {
-                // A true array is subscripted by array_subscript_handler, 6179.
-                b'b' if element.is_valid() && subscript == Oid(6179) => {
+                // A true array is subscripted by array_subscript_handler, 6179; record[] is a pseudo-type.
+                b'b' | b'p' if element.is_valid() && subscript == Oid(6179) => {
                     (TypeKind::Array { element }, Some(Layout::Bytes))
                 }
                 b'b' => (TypeKind::Base, base_layout(oid, len)),
@@ -344,7 +344,11 @@ impl Catalog {
                 default: row.bool("opcdefault")?,
                 key_type: row.oid("opckeytype")?,
             };
-            self.opclasses.insert(class.oid, Arc::new(class));
+            let class = Arc::new(class);
+            if class.default {
+                self.default_opclasses.entry(class.access_method).or_default().push(Arc::clone(&class));
+            }
+            self.opclasses.insert(class.oid, class);
         }
         for row in read(source, tables::AMOP)?.rows() {
             let amop = AmOp {

@@ -1,4 +1,4 @@
-//! The layout of each base type, the one place that maps OIDs to layouts until the table of types is here.
+//! The layout of each base type, from the table of types.
 
 use stegodon_format::ids::Oid;
 use stegodon_types::Layout;
@@ -12,23 +12,13 @@ pub fn base_layout(oid: Oid, len: i16) -> Option<Layout> {
         // A base type of an extension: its values' form is its own functions' business.
         return None;
     }
-    Some(match oid.0 {
-        16 => Layout::Bool,
-        18 => Layout::Char,
-        19 => Layout::Name,
-        21 => Layout::Int16,
-        23 | 1082 => Layout::Int32,
-        20 | 790 | 1083 | 1114 | 1184 => Layout::Int64,
-        // oid, xid, cid and the reg* types.
-        26 | 24 | 28 | 29 | 2202..=2206 | 3734 | 3769 | 4089 | 4096 | 4191 => Layout::UInt32,
-        5069 | 3220 => Layout::UInt64,
-        700 => Layout::Float32,
-        701 => Layout::Float64,
-        _ => match len {
-            -1 => Layout::Bytes,
-            // tid, macaddr, uuid, interval, timetz, point and its like.
-            1.. => Layout::Fixed(u8::try_from(len).ok()?),
-            _ => return None,
+    match stegodon_types::builtin(oid) {
+        Some(row) => row.layout,
+        // Kept as bytes by the catalogs themselves; not in the table of types.
+        None => match len {
+            -1 => Some(Layout::Bytes),
+            1.. => Some(Layout::Fixed(u8::try_from(len).ok()?)),
+            _ => None,
         },
-    })
+    }
 }

@@ -55,6 +55,8 @@ pub struct Catalog {
     pub(crate) enums: HashMap<Oid, EnumValue>,
     /// The values of each enum type in their order.
     pub(crate) enum_types: HashMap<Oid, Vec<Oid>>,
+    /// The default classes of each access method.
+    pub(crate) default_opclasses: HashMap<Oid, Vec<Arc<OpClass>>>,
     pub(crate) opfamilies: HashMap<Oid, OpFamily>,
     pub(crate) aggregate_initial: HashMap<Oid, String>,
     pub(crate) proc_settings: HashMap<Oid, Vec<String>>,
@@ -180,6 +182,11 @@ impl Catalog {
     pub fn family_proc(&self, family: Oid, left: Oid, right: Oid, number: u16) -> Option<Oid> {
         let found = |a: &&AmProc| a.left == left && a.right == right && a.number == number;
         self.amprocs.get(&family)?.iter().find(found).map(|a| a.function)
+    }
+
+    /// The support functions of a family.
+    pub fn amprocs_of_family(&self, family: Oid) -> &[AmProc] {
+        self.amprocs.get(&family).map_or(&[], Vec::as_slice)
     }
 
     /// A collation by OID.

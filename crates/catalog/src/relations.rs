@@ -175,7 +175,7 @@ impl Catalog {
             let layout = self.types.get(&type_oid).and_then(|t| t.layout);
             let missing = match row.bytes("attmissingval")? {
                 Some(payload) if row.bool("atthasmissing")? && !dropped => {
-                    self.missing_value(payload, len, alignment, layout)?
+                    Self::missing_value(payload, len, alignment, layout)?
                 }
                 _ => None,
             };
@@ -216,7 +216,6 @@ impl Catalog {
     /// The one element of `attmissingval`. The column's own length and alignment say how it lies, so that a domain
     /// or an enum reads like its base.
     fn missing_value(
-        &self,
         payload: &[u8],
         len: i16,
         align: stegodon_types::Align,

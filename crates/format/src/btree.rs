@@ -56,6 +56,7 @@ pub const MAX_ATTRIBUTES: usize = 32;
 
 const TUPLE_HEADER: usize = 8;
 const TUPLE_HEADER_WITH_NULLS: usize = 16;
+const NULLS_SIZE: usize = 4;
 const SIZE_MASK: u16 = 0x1FFF;
 const ALTERNATIVE_TID: u16 = 0x2000;
 const HAS_VARWIDTH: u16 = 0x4000;
@@ -369,7 +370,7 @@ impl<'a> IndexTuple<'a> {
         if count == 0 {
             return bad("number of TIDs", 0);
         }
-        if start < TUPLE_HEADER || start > BLCKSZ {
+        if !(TUPLE_HEADER..=BLCKSZ).contains(&start) {
             return bad("offset", start as u64);
         }
         Ok(PostingList(self.raw().slice(start, count * TID_SIZE)?))
@@ -377,7 +378,7 @@ impl<'a> IndexTuple<'a> {
 
     /// The attributes as they lie there: the null bitmap (a set bit means not null), if any, and the bytes that
     /// attributes are aligned within.
-    pub fn attributes(self) -> Result<(Option<[u8; 4]>, &'a [u8])> {
+    pub fn attributes(self) -> Result<(Option<&'a [u8]>, &'a [u8])> {
         let end = match self.kind() {
             TupleKind::Posting => (self.t_tid().block.0 as usize).min(self.bytes.len()),
             TupleKind::Plain | TupleKind::Pivot => self.bytes.len(),
@@ -385,7 +386,7 @@ impl<'a> IndexTuple<'a> {
         if !self.has_nulls() {
             return Ok((None, self.bytes.get(TUPLE_HEADER..end).unwrap_or(&[])));
         }
-        let nulls = self.raw().array(TUPLE_HEADER)?;
+        let nulls = self.raw().slice(TUPLE_HEADER, NULLS_SIZE)?;
         Ok((Some(nulls), self.bytes.get(TUPLE_HEADER_WITH_NULLS..end).unwrap_or(&[])))
     }
 }

@@ -77,7 +77,7 @@ fn the_three_kinds_of_tuple() {
 
     let tids = [Tid::new(BlockNumber(1), OffsetNumber(9)), Tid::new(BlockNumber(2), OffsetNumber(1))];
     let mut rest = vec![5, 0, 0, 0, 0, 0, 0, 0];
-    tids.iter().for_each(|tid| rest.extend(tid.to_bytes()));
+    rest.extend(tids.iter().flat_map(|tid| tid.to_bytes()));
     rest.extend([0; 4]);
     let posting = tuple(16, IS_POSTING | 2, ALTERNATIVE_TID, &rest);
     let posting = IndexTuple::new(&posting).unwrap();
@@ -106,7 +106,7 @@ fn the_three_kinds_of_tuple() {
 fn nulls_take_four_bytes_and_attributes_stay_aligned() {
     let bytes = tuple(7, 3, HAS_NULLS, &[0b10, 0, 0, 0, 0, 0, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]);
     let tuple = IndexTuple::new(&bytes).unwrap();
-    assert_eq!(tuple.attributes().unwrap(), (Some([2, 0, 0, 0]), &[42, 0, 0, 0, 0, 0, 0, 0][..]));
+    assert_eq!(tuple.attributes().unwrap(), (Some(&[2, 0, 0, 0][..]), &[42, 0, 0, 0, 0, 0, 0, 0][..]));
 }
 
 #[test]

@@ -170,6 +170,14 @@ impl ControlFile {
     /// The control file's content. Refuses other versions, byte orders, page sizes and alignments, and a wrong CRC, in
     /// the order in which PostgreSQL does.
     pub fn parse(content: &[u8]) -> Result<Self> {
+        Self::parse_any(content).and_then(|control| {
+            control.version.supported()?;
+            Ok(control)
+        })
+    }
+
+    /// Like [`ControlFile::parse`], for every version whose layout is known.
+    fn parse_any(content: &[u8]) -> Result<Self> {
         let bytes = Bytes::new(WHAT, content);
         let control_version = bytes.u32(8)?;
         if control_version % 65536 == 0 && control_version / 65536 != 0 {
@@ -177,7 +185,7 @@ impl ControlFile {
         }
         let catalog_version = bytes.u32(12)?;
         let version = match Version::from_catalog_version(catalog_version) {
-            Some(version) if version.control_version() == control_version => version.supported()?,
+            Some(version) if version.control_version() == control_version => version,
             _ => {
                 let found = format!("(control version {control_version}, catalog version {catalog_version})");
                 return Err(Error::UnsupportedVersion(found));

@@ -87,6 +87,18 @@ mod tests {
     }
 
     #[test]
+    fn knows_the_layouts_of_older_versions() {
+        for (content, version) in [
+            (&include_bytes!("../testdata/pg_filenode_15.map")[..], Version::V15),
+            (include_bytes!("../testdata/pg_filenode_16.map"), Version::V16),
+            (include_bytes!("../testdata/pg_filenode_17.map"), Version::V17),
+        ] {
+            let map = RelationMap::parse(content, version).unwrap();
+            assert_eq!(map.get(Oid(1262)), Some(RelFileNumber(1262)));
+        }
+    }
+
+    #[test]
     fn damage_is_an_error() {
         let mut random = Random::new(6);
         for _ in 0..2000 {

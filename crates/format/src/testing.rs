@@ -64,6 +64,12 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     out
 }
 
+/// The inverse of [`hex`].
+pub(crate) fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.strip_prefix("\\x").unwrap();
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+}
+
 /// Attribute layouts spelled as length and alignment letter: `4i -1i 8d`.
 pub(crate) fn layout(words: &str) -> crate::attr::TupleLayout {
     crate::attr::TupleLayout::new(words.split_whitespace().map(|word| {

@@ -51,6 +51,20 @@ fn agrees_with_postgresql() {
 }
 
 #[test]
+fn knows_the_layouts_of_older_versions() {
+    for (content, version) in [
+        (&include_bytes!("../testdata/twophase_15.bin")[..], Version::V15),
+        (include_bytes!("../testdata/twophase_16.bin"), Version::V16),
+        (include_bytes!("../testdata/twophase_17.bin"), Version::V17),
+    ] {
+        let state = PreparedTransaction::parse(content, version).unwrap();
+        assert_eq!((&state.gid[..], state.subxids.len()), (&b"seventeen"[..], 1));
+        assert_eq!((state.commit_drops.len(), state.abort_drops.len()), (1, 1));
+        assert_eq!(state.exclusively_locked_relations().count(), 2);
+    }
+}
+
+#[test]
 fn file_names_depend_on_the_version() {
     assert_eq!(file_name(Version::V18, FullXid(1 << 32 | 0x302)), "0000000100000302");
     assert_eq!(file_name(Version::V16, FullXid(0x302)), "00000302");

@@ -78,6 +78,7 @@ fn decompresses_what_postgresql_compressed() {
         let Varlena::Compressed(c) = parsed(bytes) else { panic!("not compressed") };
         assert_eq!(c.method, CompressionMethod::Pglz);
         assert_eq!(c.decompress(1 << 20).unwrap(), expected.as_bytes());
+        assert_eq!(crate::pglz::compress(expected.as_bytes()).unwrap(), c.data);
         assert!(matches!(c.decompress(100), Err(Error::TooLarge { limit: 100, .. })));
         let shorter = Compressed { raw_size: c.raw_size - 1, ..c };
         let longer = Compressed { raw_size: c.raw_size + 1, ..c };
@@ -87,6 +88,54 @@ fn decompresses_what_postgresql_compressed() {
             assert_eq!(out, &expected.as_bytes()[..expected.len() - 1]);
         }
     }
+}
+
+/// The texts of testdata/compressed.sql.
+fn text(id: usize) -> String {
+    let join = |count: usize, f: &dyn Fn(usize) -> String| (1..=count).map(f).collect::<Vec<_>>().join(",");
+    match id {
+        1 => "stegodon tusks ".repeat(200),
+        6 => {
+            let chars = |i: usize| [192 + i * 7 % 60, 8364 - i % 90].map(|c| char::from_u32(c as u32).unwrap());
+            (1..=1500).map(|i| String::from_iter(chars(i))).collect::<Vec<_>>().join(" ")
+        }
+        2 | 3 => join(200, &|i| format!("{i} bottles")),
+        _ => join(1000, &|i| format!("{} elephants", i * 7919)),
+    }
+}
+
+#[test]
+fn decompresses_lz4_and_toasted_values_of_a_real_server() {
+    let mut seen = 0;
+    for line in include_str!("../testdata/compressed.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let id: usize = words.next().unwrap().parse().unwrap();
+        let stored = crate::testing::unhex(words.next().unwrap());
+        let chunks = words.next().map(crate::testing::unhex);
+        let expected = if matches!(id, 3 | 5 | 6) { CompressionMethod::Pglz } else { CompressionMethod::Lz4 };
+        let compressed = match (parsed(&stored), &chunks) {
+            (Varlena::Compressed(compressed), None) => compressed,
+            (Varlena::External(pointer), Some(chunks)) => {
+                assert_eq!((pointer.stored_size, pointer.compression), (chunks.len(), Some(expected)));
+                assert_eq!(crate::toast::chunk_count(&pointer), chunks.len().div_ceil(1996));
+                let compressed = Compressed::parse(chunks).unwrap();
+                assert_eq!(compressed.raw_size, pointer.raw_size);
+                compressed
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(compressed.method, expected);
+        assert_eq!(String::from_utf8(compressed.decompress(1 << 20).unwrap()).unwrap(), text(id));
+        if compressed.method == CompressionMethod::Pglz {
+            assert_eq!(
+                crate::pglz::compress(text(id).as_bytes()).unwrap(),
+                compressed.data,
+                "{id}: not the same bytes"
+            );
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
 }
 
 #[test]

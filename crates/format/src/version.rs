@@ -3,7 +3,7 @@
 //! ```text
 //!                                    15          16          17          18
 //!   catalog version                  202209061   202307071   202406281   202506291
-//!   pg_control: version              1300        1300        1300        1800
+//!   pg_control: version              1300        1300        1700        1800
 //!               default_char_sign.   –           –           –           256
 //!               nonce, CRC at        256, 288    256, 288    256, 288    257, 292
 //!               checkpoint wal_level –           –           60          60
@@ -85,7 +85,8 @@ impl Version {
     /// `PG_CONTROL_VERSION`: the version of the control file's layout.
     pub const fn control_version(self) -> u32 {
         match self {
-            Version::V15 | Version::V16 | Version::V17 => 1300,
+            Version::V15 | Version::V16 => 1300,
+            Version::V17 => 1700,
             Version::V18 => 1800,
         }
     }

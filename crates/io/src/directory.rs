@@ -19,7 +19,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stegodon_format::ids::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, Oid, RelFileLocator};
+use stegodon_format::control::ControlFile;
+use stegodon_format::ids::{Fork, Oid, RelFileLocator};
+use stegodon_format::paths::{CONTROL_FILE, VERSION_FILE, database_directory, relation_file};
+use stegodon_format::version::Version;
 
 use crate::error::{Errno, Error, Result};
 use crate::file_cache::FileCache;
@@ -27,9 +30,6 @@ use crate::relation::RelationFiles;
 
 /// The largest file that [`DataDirectory::read_file`] reads whole, in bytes.
 pub const SMALL_FILE_BYTES_MAX: u64 = 64 << 20;
-
-/// The number of blocks in a segment unless `pg_control` says otherwise: 1 GiB.
-pub const SEGMENT_BLOCKS_DEFAULT: u32 = 131_072;
 
 /// How to open a data directory.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +47,8 @@ impl Default for OpenOptions {
 /// A PostgreSQL data directory, opened read-only.
 pub struct DataDirectory {
     path: PathBuf,
-    /// `PG_18_202506291`: what a tablespace calls this cluster's part of it.
-    tablespace_version: String,
-    major_version: u32,
-    segment_blocks: u32,
+    version: Version,
+    control: ControlFile,
     pub(crate) files: FileCache,
 }
 
@@ -74,15 +72,16 @@ impl DataDirectory {
             read_small(&path.join(name))
                 .map_err(|error| invalid(format!("could not read file \"{name}\": {}", Errno::from(&error))))
         };
-        let version = String::from_utf8_lossy(&read("PG_VERSION")?).trim().to_owned();
-        let major_version: u32 =
-            version.parse().map_err(|_| invalid(format!("\"PG_VERSION\" says {version:?}, not a version")))?;
-        let control = read("global/pg_control")?;
-        let (catalog_version, segment_blocks) =
-            geometry(&control).ok_or_else(|| invalid("\"global/pg_control\" is too short".to_owned()))?;
-        let tablespace_version = format!("PG_{version}_{catalog_version}");
+        let version = Version::from_pg_version(&read(VERSION_FILE)?).map_err(|error| invalid(error.to_string()))?;
+        let control = ControlFile::parse(&read(CONTROL_FILE)?)
+            .map_err(|error| invalid(format!("\"{CONTROL_FILE}\": {error}")))?;
+        if control.version != version {
+            let why =
+                format!("\"{VERSION_FILE}\" says {}, \"{CONTROL_FILE}\" {}", version.major(), control.version.major());
+            return Err(invalid(why));
+        }
         let files = FileCache::new(options.open_files_max);
-        Ok(Arc::new(Self { path, tablespace_version, major_version, segment_blocks, files }))
+        Ok(Arc::new(Self { path, version, control, files }))
     }
 
     /// The directory's own path.
@@ -90,14 +89,19 @@ impl DataDirectory {
         &self.path
     }
 
-    /// What `PG_VERSION` says.
-    pub fn major_version(&self) -> u32 {
-        self.major_version
+    /// The version of PostgreSQL whose layout the directory has.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The control file as it was when the directory was opened.
+    pub fn control(&self) -> &ControlFile {
+        &self.control
     }
 
     /// The number of blocks in a full segment.
     pub fn segment_blocks(&self) -> u32 {
-        self.segment_blocks
+        self.control.segment_blocks
     }
 
     /// How many relation files are held open now.
@@ -129,17 +133,13 @@ impl DataDirectory {
 
     /// The directory, relative to this one, that holds a database's relations in a tablespace.
     pub fn database_path(&self, tablespace: Oid, database: Oid) -> String {
-        match tablespace {
-            GLOBAL_TABLESPACE => "global".to_owned(),
-            DEFAULT_TABLESPACE => format!("base/{database}"),
-            other => format!("pg_tblspc/{other}/{}/{database}", self.tablespace_version),
-        }
+        database_directory(self.version, tablespace, database)
     }
 
-    /// Where a relation's main fork begins, relative to the directory: what PostgreSQL's messages and
+    /// One file of a relation, relative to the directory; segment 0 of the main fork is what PostgreSQL's messages and
     /// `pg_relation_filepath` print.
-    pub fn relation_path(&self, locator: RelFileLocator) -> String {
-        format!("{}/{}", self.database_path(locator.tablespace, locator.database), locator.number)
+    pub fn relation_path(&self, locator: RelFileLocator, fork: Fork, segment: u32) -> String {
+        relation_file(self.version, locator, fork, segment)
     }
 }
 
@@ -154,11 +154,4 @@ fn read_whole(file: &mut File) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::from_raw_os_error(libc::EFBIG));
     }
     Ok(bytes)
-}
-
-/// Catalog version and segment size from `pg_control`'s bytes. The catalog version's place is the same in every version;
-/// the rest of the file is judged by whoever decides whether the directory may be read.
-fn geometry(control: &[u8]) -> Option<(u32, u32)> {
-    let word = |at: usize| control.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-    Some((word(12)?, SEGMENT_BLOCKS_DEFAULT))
 }

@@ -41,9 +41,7 @@ impl RelationFiles {
     }
 
     fn segment_path(&self, fork: Fork, segment: u32) -> String {
-        let base = self.directory.relation_path(self.locator);
-        let suffix = fork.suffix();
-        if segment == 0 { format!("{base}{suffix}") } else { format!("{base}{suffix}.{segment}") }
+        self.directory.relation_path(self.locator, fork, segment)
     }
 
     fn segment(&self, fork: Fork, segment: u32) -> Result<Arc<File>> {

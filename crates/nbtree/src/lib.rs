@@ -1,1 +1,40 @@
-//! Placeholder.
+//! B-tree indexes: finding the rows that satisfy a set of scan keys, in index order.
+//!
+//! A tour: [`IndexDesc`] says what an index is; [`ScanKey`]s say what is sought. [`BtreeScan`] merges the keys into one
+//! constraint per column, goes down from the root to the first leaf that can match, and hands out one leaf's matches at
+//! a time. Its pages come from a [`PageSource`], and whenever one has to be waited for, the scan waits as a future does.
+//!
+//! Reading only. Where skip arrays, loose scans and writing go is in the crate's README.
+#![forbid(unsafe_code)]
+
+mod constraint;
+mod desc;
+mod error;
+mod key;
+mod leaf;
+mod matcher;
+mod page;
+mod position;
+mod scan;
+mod sort;
+mod source;
+mod tuple;
+
+// So that tests of the crate can share the integration tests' language.
+#[cfg(test)]
+extern crate self as stegodon_nbtree;
+
+#[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod testing;
+
+pub use desc::{CompareFn, IndexAttribute, IndexDesc, IndexKey, KeyComparator};
+pub use error::{Error, Result};
+pub use key::{Argument, Condition, RowMember, ScanKey, Strategy};
+pub use position::Direction;
+pub use scan::{BtreeScan, Match, ScanCounters, ScanOptions};
+pub use source::{PageSource, PoolSource};
+pub use tuple::TupleValues;

@@ -1,1 +1,83 @@
-//! Placeholder.
+//! SQL text to typed queries.
+#![deny(unsafe_code)]
+
+mod aggregate;
+pub mod analyze;
+mod call;
+mod clause;
+mod coerce;
+mod collate;
+pub mod context;
+mod equal;
+mod expr;
+mod expr_op;
+mod ffi;
+mod from;
+mod from_function;
+mod function;
+pub mod limits;
+mod literal;
+mod names;
+mod oids;
+mod operator;
+pub mod parse;
+mod polymorphic;
+mod relation;
+mod select;
+mod setop;
+pub mod statement;
+mod stored;
+mod sublink;
+mod target;
+mod typename;
+mod utility;
+mod window;
+
+pub use analyze::{Analyzed, analyze};
+pub use context::{AnalyzeContext, ParamTypes};
+pub use parse::{ParsedStatement, parse};
+pub use statement::Statement;
+pub use typename::format_type;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn positions_count_characters() {
+        let e = parse("select 'éé', from").unwrap_err();
+        assert_eq!((e.message.as_str(), e.position), ("syntax error at or near \"from\"", Some(14)));
+        let e = parse("select 'abc").unwrap_err();
+        assert_eq!((e.message.as_str(), e.position), ("unterminated quoted string at or near \"'abc\"", Some(8)));
+        assert_eq!(parse("select 1; ; select 2 ;").unwrap().len(), 2);
+    }
+
+    fn deep(f: impl Fn(usize) -> String) {
+        for n in [10, 150, 1000, 1900, 5000, 200_000] {
+            match parse(&f(n)) {
+                Ok(_) => assert!(n <= 2000),
+                Err(e) => assert_eq!(e.state.code(), "54001", "{n}: {e}"),
+            }
+        }
+    }
+
+    #[test]
+    fn deep_statements_are_refused_or_parsed() {
+        deep(|n| format!("select {}1{}", "(".repeat(n), ")".repeat(n)));
+        deep(|n| format!("select 1{}", "+1".repeat(n)));
+        deep(|n| format!("select {} true", "not ".repeat(n)));
+        deep(|n| format!("select {}1{}", "case when 1=1 and ".repeat(n), " then 1 end".repeat(n)));
+        deep(|n| format!("select 1, 2{}", " union all select 1, 2".repeat(n)));
+        deep(|n| format!("select {}1{}", "f(1, ".repeat(n), ")".repeat(n)));
+        deep(|n| format!("select {}1{}", "(select ".repeat(n), ")".repeat(n)));
+        deep(|n| format!("select * from a{}", " join a on x=y".repeat(n)));
+    }
+
+    #[test]
+    fn wide_statements_are_parsed() {
+        parse(&format!("select 1{}", ", 1+1".repeat(20_000))).unwrap();
+        parse(&format!("select 1 where a=1{}", " or a=1".repeat(20_000))).unwrap();
+        parse(&format!("select 1 where a in (1{})", ", 1".repeat(20_000))).unwrap();
+    }
+}

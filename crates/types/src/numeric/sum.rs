@@ -160,6 +160,23 @@ impl NumericVariance {
         }
     }
 
+    /// What was added, for handing on: how many values, their sum, the sum of their squares (`None` for nothing).
+    pub fn parts(&self) -> (u64, Option<Numeric>, Option<Numeric>) {
+        (self.sum.count, self.sum.sum(), self.squares.sum())
+    }
+
+    /// Adds what [`NumericVariance::parts`] gave elsewhere.
+    pub fn merge_parts(&mut self, count: u64, sum: Option<&Numeric>, squares: Option<&Numeric>) {
+        let before = self.sum.count;
+        if let Some(sum) = sum {
+            self.sum.add(sum);
+        }
+        if let Some(squares) = squares {
+            self.squares.add(squares);
+        }
+        self.sum.count = before + count;
+    }
+
     /// Adds another.
     pub fn merge(&mut self, other: &NumericVariance) {
         self.sum.merge(&other.sum);

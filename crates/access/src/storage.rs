@@ -1,0 +1,150 @@
+//! An opened cluster.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use stegodon_buffer::{BufferPool, PoolOptions};
+use stegodon_format::ids::{GLOBAL_TABLESPACE, Oid, RelFileLocator, RelFileNumber};
+use stegodon_format::relmap::RelationMap;
+use stegodon_io::{DataDirectory, IoMethod, RelationFiles, SyncMethod, WorkerMethod};
+use stegodon_txn::{Snapshot, Transactions};
+use stegodon_types::{SqlError, SqlResult, SqlState};
+
+use crate::refusal;
+use crate::visibility::SnapshotVisibility;
+
+/// `io_method`, as far as there are methods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoMethodKind {
+    /// The thread that needs a page reads it.
+    Sync,
+    /// Threads of their own read.
+    #[default]
+    Worker,
+}
+
+/// How a cluster is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct StorageOptions {
+    /// `shared_buffers`, in 8 KiB frames.
+    pub shared_buffers_blocks: usize,
+    /// `io_method`.
+    pub io_method: IoMethodKind,
+    /// `io_workers`.
+    pub io_workers: usize,
+}
+
+impl Default for StorageOptions {
+    fn default() -> Self {
+        Self { shared_buffers_blocks: 16384, io_method: IoMethodKind::default(), io_workers: 3 }
+    }
+}
+
+/// A cluster at rest, opened for reading: nothing in its directory is ever written (DESIGN D7).
+pub struct Storage {
+    directory: Arc<DataDirectory>,
+    pool: Arc<BufferPool>,
+    transactions: Arc<Transactions>,
+    snapshot: Arc<Snapshot>,
+    shared_map: RelationMap,
+    control_modified: Option<SystemTime>,
+}
+
+impl std::fmt::Debug for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Storage").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl Storage {
+    /// Opens a directory, or refuses it with a message that says what to do.
+    pub fn open(path: impl AsRef<Path>, options: &StorageOptions) -> SqlResult<Arc<Self>> {
+        let directory = DataDirectory::open(path)?;
+        refusal::check(directory.path(), directory.control())?;
+        let method: Arc<dyn IoMethod> = match options.io_method {
+            IoMethodKind::Sync => Arc::new(SyncMethod),
+            IoMethodKind::Worker => Arc::new(WorkerMethod::new(options.io_workers).map_err(|e| {
+                SqlError::new(SqlState::InsufficientResources, format!("could not start an I/O worker: {e}"))
+            })?),
+        };
+        let verify_checksums = directory.control().data_checksum_version != 0;
+        let frames = options.shared_buffers_blocks;
+        let pool = BufferPool::with_options(PoolOptions { frames, verify_checksums }, method)?;
+        let transactions = Arc::new(Transactions::open(&directory, directory.control())?);
+        let snapshot = Arc::new(transactions.snapshot());
+        let shared_map = relation_map(&directory, "global")?;
+        let control_modified = control_modified(&directory);
+        Ok(Arc::new(Self { directory, pool, transactions, snapshot, shared_map, control_modified }))
+    }
+
+    /// The files.
+    pub fn directory(&self) -> &Arc<DataDirectory> {
+        &self.directory
+    }
+
+    /// The buffer pool.
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.pool
+    }
+
+    /// Who committed.
+    pub fn transactions(&self) -> &Arc<Transactions> {
+        &self.transactions
+    }
+
+    /// What a query sees: in a cluster at rest always the same.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// The snapshot's answers for one scan.
+    pub fn visibility(&self) -> SnapshotVisibility {
+        SnapshotVisibility::new(Arc::clone(&self.transactions), Arc::clone(&self.snapshot))
+    }
+
+    /// The files of a relation.
+    pub fn relation(&self, locator: RelFileLocator) -> RelationFiles {
+        self.directory.relation(locator)
+    }
+
+    /// The file number of a mapped shared catalog.
+    pub fn shared_mapped_file(&self, relation: Oid) -> Option<RelFileNumber> {
+        self.shared_map.get(relation)
+    }
+
+    /// The locator of a mapped shared catalog.
+    pub fn shared_catalog(&self, relation: Oid) -> Option<RelFileLocator> {
+        let number = self.shared_mapped_file(relation)?;
+        Some(RelFileLocator { tablespace: GLOBAL_TABLESPACE, database: Oid::INVALID, number })
+    }
+
+    /// The relation map of a database.
+    pub fn database_map(&self, tablespace: Oid, database: Oid) -> SqlResult<RelationMap> {
+        relation_map(&self.directory, &self.directory.database_path(tablespace, database))
+    }
+
+    /// Fails with 57P01 once a postmaster has been started on the directory: its pages may change under us.
+    pub fn check_at_rest(&self) -> SqlResult<()> {
+        let unchanged = !refusal::postmaster_is_there(self.directory.path())
+            && control_modified(&self.directory) == self.control_modified;
+        if unchanged {
+            return Ok(());
+        }
+        let message = "terminating connection: a PostgreSQL server was started on this data directory";
+        Err(SqlError::new(SqlState::AdminShutdown, message).hint("Stop it with pg_ctl stop and start Stegodon again."))
+    }
+}
+
+fn control_modified(directory: &DataDirectory) -> Option<SystemTime> {
+    std::fs::metadata(directory.path().join("global/pg_control")).and_then(|m| m.modified()).ok()
+}
+
+fn relation_map(directory: &DataDirectory, within: &str) -> SqlResult<RelationMap> {
+    let name = format!("{within}/pg_filenode.map");
+    let content = directory.read_file(&name)?;
+    RelationMap::parse(&content, directory.version()).map_err(|e| {
+        SqlError::new(SqlState::DataCorrupted, format!("relation mapping file \"{name}\" contains invalid data"))
+            .detail(e.to_string())
+    })
+}

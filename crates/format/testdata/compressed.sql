@@ -1,0 +1,12 @@
+CREATE EXTENSION pageinspect;
+CREATE TABLE z (id int, t text); ALTER TABLE z ALTER t SET STORAGE MAIN;
+INSERT INTO z VALUES (1, repeat('stegodon tusks ', 200)), (2, (SELECT string_agg(i::text || ' bottles', ',' ORDER BY i) FROM generate_series(1,200) i));
+ALTER TABLE z ALTER t SET COMPRESSION pglz;
+INSERT INTO z VALUES (3, (SELECT string_agg(i::text || ' bottles', ',' ORDER BY i) FROM generate_series(1,200) i));
+ALTER TABLE z ALTER t SET COMPRESSION lz4; ALTER TABLE z ALTER t SET STORAGE EXTENDED;
+INSERT INTO z VALUES (4, (SELECT string_agg((i*7919)::text || ' elephants', ',' ORDER BY i) FROM generate_series(1,1000) i));
+ALTER TABLE z ALTER t SET COMPRESSION pglz;
+INSERT INTO z VALUES (5, (SELECT string_agg((i*7919)::text || ' elephants', ',' ORDER BY i) FROM generate_series(1,1000) i));
+SELECT id, pg_column_compression(t), pg_column_size(t), octet_length(t), md5(t), pg_column_toast_chunk_id(t) from z;
+CREATE TABLE z6 (id int, t text); ALTER TABLE z6 ALTER t SET STORAGE MAIN;
+INSERT INTO z6 SELECT 6, string_agg(chr(192 + i * 7 % 60) || chr(8364 - i % 90), ' ' ORDER BY i) FROM generate_series(1, 1500) i;

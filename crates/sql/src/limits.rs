@@ -1,0 +1,87 @@
+//! Bounds on a statement, checked on its tokens before anything recursive sees it.
+//!
+//! The grammar builds its tree with a heap-allocated stack, but everything after it recurses: the tree's encoding and
+//! decoding, analysis, planning, and dropping the trees. So the depth of the tree is bounded from above by the tokens:
+//!
+//! ```text
+//!   open ( [ CASE          one level more, closed by ) ] END
+//!   a token                may nest under the ones before it (a + b + c, NOT NOT a, a::b::c), up to
+//!   , AND OR ;             after which siblings start: lists, and the two operators that the grammar flattens
+//!   UNION INTERSECT        nest to the left across lists: counted for themselves, as are JOINs
+//!     EXCEPT JOIN
+//! ```
+
+use pg_query::protobuf::{ScanToken, Token};
+use stegodon_types::{SqlError, SqlResult, SqlState};
+
+/// The longest statement string, in bytes. PostgreSQL's own limit is 1 GiB.
+pub const MAX_LENGTH_BYTES: usize = 64 << 20;
+/// The deepest nesting, as [`nesting`] estimates it.
+pub const MAX_NESTING: usize = 4000;
+
+/// The error for a statement that is too long or too deep.
+pub fn too_complex() -> SqlError {
+    SqlError::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+        .hint("Stegodon bounds a statement's length and nesting; break the statement up.")
+}
+
+#[derive(Clone, Copy, Default)]
+struct Level {
+    run: usize,
+    chained: usize,
+}
+
+impl Level {
+    fn depth(self) -> usize {
+        self.run + self.chained
+    }
+}
+
+/// An upper bound of the depth of the tree that the tokens make.
+pub fn nesting(tokens: &[ScanToken]) -> usize {
+    let mut levels: Vec<Level> = vec![Level::default()];
+    let mut below = 0;
+    let mut deepest = 0;
+    for token in tokens {
+        let Ok(kind) = Token::try_from(token.token) else { continue };
+        let outermost = levels.len() == 1;
+        let Some(top) = levels.last_mut() else { break };
+        match kind {
+            Token::SqlComment | Token::CComment => continue,
+            Token::Ascii40 | Token::Ascii91 | Token::Case => {
+                top.run += 1;
+                below += top.depth();
+                levels.push(Level::default());
+            }
+            Token::Ascii41 | Token::Ascii93 | Token::EndP => {
+                if !outermost {
+                    levels.pop();
+                    below -= levels.last().map_or(0, |l| l.depth());
+                }
+                // What follows a bracket may nest around it: the run goes on.
+            }
+            Token::Ascii44 | Token::And | Token::Or => top.run = 0,
+            Token::Ascii59 if outermost => *top = Level::default(),
+            Token::Union | Token::Intersect | Token::Except | Token::Join => {
+                top.chained += 1;
+                top.run = 0;
+            }
+            _ => top.run += 1,
+        }
+        if let Some(top) = levels.last() {
+            deepest = deepest.max(below + top.depth());
+        }
+    }
+    deepest
+}
+
+/// Fails with 54001 where the statement is too long or nested too deeply; otherwise answers its nesting.
+pub fn check(sql: &str) -> SqlResult<usize> {
+    if sql.len() > MAX_LENGTH_BYTES {
+        return Err(too_complex());
+    }
+    // What the scanner rejects is reported by the parser, which scans it again and knows the position.
+    let Ok(tokens) = pg_query::scan_tokens(sql) else { return Ok(0) };
+    let depth = nesting(&tokens);
+    if depth > MAX_NESTING { Err(too_complex()) } else { Ok(depth) }
+}

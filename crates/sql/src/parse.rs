@@ -1,0 +1,100 @@
+//! Text to raw parse trees.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use pg_query::NodeEnum;
+use stegodon_types::{SqlError, SqlResult, SqlState};
+
+use crate::{ffi, limits};
+
+/// One statement of a string, parsed but not analysed.
+#[derive(Debug)]
+pub struct ParsedStatement {
+    /// The whole string that it came in: positions in errors count from its beginning, as PostgreSQL's do.
+    pub source: Arc<str>,
+    /// Where its own text starts in `source`, in bytes.
+    pub start: usize,
+    /// Where its own text ends.
+    pub end: usize,
+    /// How deeply it may nest; see [`limits::nesting`].
+    pub nesting: usize,
+    /// The raw tree. Dropped with room to recurse.
+    node: NodeEnum,
+}
+
+impl ParsedStatement {
+    pub(crate) fn new(source: Arc<str>, range: (usize, usize), nesting: usize, node: NodeEnum) -> Self {
+        Self { source, start: range.0, end: range.1, nesting, node }
+    }
+
+    /// The raw tree.
+    pub fn node(&self) -> &NodeEnum {
+        &self.node
+    }
+
+    /// The statement's own text.
+    pub fn text(&self) -> &str {
+        self.source.get(self.start..self.end).unwrap_or(&self.source)
+    }
+}
+
+impl Drop for ParsedStatement {
+    fn drop(&mut self) {
+        let node = std::mem::replace(&mut self.node, NodeEnum::AStar(pg_query::protobuf::AStar {}));
+        with_stack(self.nesting, || drop(node));
+    }
+}
+
+/// Runs `f` with stack for recursion over a tree of this nesting.
+pub(crate) fn with_stack<T>(nesting: usize, f: impl FnOnce() -> T) -> T {
+    // Decoding is the deepest user: its frames for one level of expression come to a few KiB.
+    const LEVEL_BYTES: usize = 16 << 10;
+    const BASE_BYTES: usize = 256 << 10;
+    let wanted = BASE_BYTES + nesting * LEVEL_BYTES;
+    stacker::maybe_grow(wanted, wanted + BASE_BYTES, f)
+}
+
+/// Parses a string of statements.
+pub fn parse(sql: &str) -> SqlResult<Vec<ParsedStatement>> {
+    let nesting = limits::check(sql)?;
+    let input = CString::new(sql).map_err(|_| {
+        SqlError::new(SqlState::CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": 0x00")
+    })?;
+    let source: Arc<str> = Arc::from(sql);
+    let parsed = with_stack(nesting, || ffi::parse(&input)).map_err(|failure| match failure {
+        ffi::ParseFailure::Syntax { message, position } => syntax_error(&message, position),
+        ffi::ParseFailure::Decode(what) => SqlError::internal(format_args!("pg_query's tree: {what}")),
+    })?;
+    let mut statements = Vec::with_capacity(parsed.stmts.len());
+    for raw in parsed.stmts {
+        let Some(node) = raw.stmt.and_then(|n| n.node) else { continue };
+        let start = usize::try_from(raw.stmt_location).unwrap_or(0);
+        let length = usize::try_from(raw.stmt_len).unwrap_or(0);
+        let end = if length == 0 { sql.len() } else { start + length };
+        statements.push(ParsedStatement::new(Arc::clone(&source), (start, end), nesting, node));
+    }
+    Ok(statements)
+}
+
+/// The scanner and the grammar raise few errors that are not plain syntax errors; pg_query keeps the message only.
+fn syntax_error(message: &str, position: u32) -> SqlError {
+    let state = if message.contains("not yet implemented")
+        || message.contains("not implemented")
+        || message.contains("is not supported")
+    {
+        SqlState::FeatureNotSupported
+    } else if message.starts_with("invalid Unicode escape value") || message.starts_with("invalid Unicode surrogate") {
+        SqlState::SyntaxError
+    } else if message.starts_with("unsafe use of \\'") {
+        SqlState::SyntaxError
+    } else if message == "invalid Unicode escape" {
+        SqlState::InvalidEscapeSequence
+    } else if message.starts_with("memory exhausted") || message.starts_with("parse tree is nested too deeply") {
+        return limits::too_complex();
+    } else {
+        SqlState::SyntaxError
+    };
+    let error = SqlError::new(state, message);
+    if position > 0 { error.at(position) } else { error }
+}
