@@ -7,17 +7,17 @@
 //!   places (reused):   column 0: row 0, row 1, …   column 1: row 0, …      each (start, length) in the page
 //! ```
 //!
-//! No allocation and no choice by type happens per tuple.
+//! No allocation and no choice by type happens per tuple. (A compressed value is copied off its page.)
 
 use arrow_array::builder::LargeBinaryBuilder;
 use stegodon_format::attr::Attr;
 use stegodon_format::heap_tuple::HeapTupleRef;
 use stegodon_format::ids::{AttrNumber, OffsetNumber, Tid};
-use stegodon_format::varlena::{MAX_VARLENA_SIZE, Varlena};
+use stegodon_format::varlena::{VARHDRSZ, Varlena};
 use stegodon_types::column::ColumnBuilder;
 use stegodon_types::{Datum, Layout, ValueRef};
 
-use crate::columns::{Columns, Toasted};
+use crate::columns::{Columns, Packed, Toasted};
 use crate::desc::TupleDesc;
 use crate::error::{Error, Result};
 use crate::page::HeapPage;
@@ -125,7 +125,7 @@ impl Deformer {
         }
         let bytes: &[u8] = page.page().bytes();
         self.find(page, bytes, offsets, &mut columns.places)?;
-        let Columns { builders, rows, toasted, places, .. } = columns;
+        let Columns { builders, rows, toasted, packed, places, .. } = columns;
         for (column, (wanted, builder)) in self.wanted.iter().zip(builders.iter_mut()).enumerate() {
             match wanted {
                 Wanted::Null(_) => offsets.iter().for_each(|_| builder.append_null()),
@@ -133,9 +133,8 @@ impl Deformer {
                 Wanted::Stored { layout, missing, .. } => {
                     let places = places.get(column * offsets.len()..).unwrap_or(&[]);
                     let places = places.get(..offsets.len()).unwrap_or(places);
-                    let mut batch = Batch { page, offsets, bytes, places, missing: missing.as_ref() };
-                    let mut side = |at: usize, pointer| toasted.push(Toasted { row: *rows + at, column, pointer });
-                    batch.append(*layout, builder, &mut side)?;
+                    let batch = Batch { page, offsets, bytes, places, missing: missing.as_ref() };
+                    batch.append(*layout, builder, &mut Later { row: *rows, column, toasted, packed })?;
                 }
             }
         }
@@ -232,6 +231,15 @@ fn want(desc: &TupleDesc, number: AttrNumber) -> Result<Wanted> {
     }
 }
 
+/// Where values go that are completed later, and of which rows and column they are.
+struct Later<'a> {
+    /// The batch's row that the page's first row is.
+    row: usize,
+    column: usize,
+    toasted: &'a mut Vec<Toasted>,
+    packed: &'a mut Vec<Packed>,
+}
+
 /// The values of one column on one page.
 struct Batch<'a> {
     page: &'a HeapPage<'a>,
@@ -264,12 +272,7 @@ macro_rules! fixed {
 }
 
 impl Batch<'_> {
-    fn append(
-        &mut self,
-        layout: Layout,
-        builder: &mut ColumnBuilder,
-        toasted: &mut impl FnMut(usize, stegodon_format::varlena::ToastPointer),
-    ) -> Result<()> {
+    fn append(&self, layout: Layout, builder: &mut ColumnBuilder, later: &mut Later<'_>) -> Result<()> {
         match builder {
             ColumnBuilder::Bool(b) => fixed!(self, b, Bool, raw => u8::from_le_bytes(*raw) != 0),
             ColumnBuilder::Char(b) => fixed!(self, b, Char, raw => u8::from_le_bytes(*raw)),
@@ -296,16 +299,12 @@ impl Batch<'_> {
                     b.append_option(self.value(*place, missing)?.map(until_nul));
                 }
             }
-            ColumnBuilder::Bytes(b) => self.append_varlena(b, toasted)?,
+            ColumnBuilder::Bytes(b) => self.append_varlena(b, later)?,
         }
         Ok(())
     }
 
-    fn append_varlena(
-        &mut self,
-        builder: &mut LargeBinaryBuilder,
-        toasted: &mut impl FnMut(usize, stegodon_format::varlena::ToastPointer),
-    ) -> Result<()> {
+    fn append_varlena(&self, builder: &mut LargeBinaryBuilder, later: &mut Later<'_>) -> Result<()> {
         let missing = self.missing_bytes()?;
         for (at, place) in self.places.iter().enumerate() {
             let stored = match place {
@@ -319,24 +318,21 @@ impl Batch<'_> {
                 }
                 Place::At { .. } => self.value(*place, None)?.unwrap_or(&[]),
             };
-            let value = Varlena::parse_exact(stored).and_then(|value| match value {
-                Varlena::Inline(payload) => {
-                    builder.append_value(payload);
-                    Ok(())
-                }
-                Varlena::Compressed(compressed) => {
-                    builder.append_value(compressed.decompress(MAX_VARLENA_SIZE)?);
-                    Ok(())
+            let offset = self.offsets.get(at).copied().unwrap_or_default();
+            let (row, column) = (later.row + at, later.column);
+            // An empty value stands for one that is completed later.
+            match Varlena::parse_exact(stored).map_err(|why| self.page.bad_tuple(offset, why))? {
+                Varlena::Inline(payload) => builder.append_value(payload),
+                Varlena::Compressed(_) => {
+                    builder.append_value([]);
+                    let stored = stored.get(VARHDRSZ..).unwrap_or(&[]).into();
+                    later.packed.push(Packed { row, column, tid: Tid::new(self.page.block(), offset), stored });
                 }
                 Varlena::External(pointer) => {
-                    // Stands for the value until it is filled in.
                     builder.append_value([]);
-                    toasted(at, pointer);
-                    Ok(())
+                    later.toasted.push(Toasted { row, column, pointer });
                 }
-            });
-            let offset = self.offsets.get(at).copied().unwrap_or_default();
-            value.map_err(|why| self.page.bad_tuple(offset, why))?;
+            }
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ mod text;
 
 use std::cmp::Ordering;
 
-pub use fast::scaled_i128;
+pub use fast::{add_payloads, mul_payloads, scaled_i128, sub_payloads, write_scaled};
 pub use sum::{NumericSum, NumericVariance};
 pub use text::{MAX_PRECISION, parse, typmod, typmod_parts};
 
