@@ -233,7 +233,7 @@ pub static TYPES: &[TypeRow] = &[
     base(oids::BIT, "bit", -1, false, b'V', false, b',', 0, 1561, Align::Int, 0, Some(Bytes), &scalar::bits::BIT),
     base(oids::VARBIT, "varbit", -1, false, b'V', true, b',', 0, 1563, Align::Int, 0, Some(Bytes), &scalar::bits::VARBIT),
     base(oids::NUMERIC, "numeric", -1, false, b'N', false, b',', 0, 1231, Align::Int, 0, Some(Bytes), &numeric::OPS),
-    base(oids::REFCURSOR, "refcursor", -1, false, b'U', false, b',', 0, 2201, Align::Int, 0, Some(Bytes), &scalar::text::TEXT),
+    base(oids::REFCURSOR, "refcursor", -1, false, b'U', false, b',', 0, 2201, Align::Int, 0, Some(Bytes), &CSTRING),
     base(oids::REGPROCEDURE, "regprocedure", 4, true, b'N', false, b',', 0, 2207, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),
     base(oids::REGOPER, "regoper", 4, true, b'N', false, b',', 0, 2208, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),
     base(oids::REGOPERATOR, "regoperator", 4, true, b'N', false, b',', 0, 2209, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),

@@ -262,6 +262,7 @@ pub fn write_f32(v: f32, extra_float_digits: i32, out: &mut Vec<u8>) {
 enum Parsed<T> {
     Syntax,
     Range,
+    Unsupported,
     Value(T),
 }
 
@@ -302,8 +303,9 @@ fn parse<T: std::str::FromStr>(text: &[u8], bad: impl Fn(&T, bool) -> bool, spec
     }
     match magnitude.to_ascii_lowercase().as_slice() {
         [b'0', b'x', hexadecimal @ ..] => match parse_hexadecimal(hexadecimal) {
-            Some(value) => Parsed::Value(special(value.copysign(sign))),
-            None => Parsed::Syntax,
+            Parsed::Value(value) => Parsed::Value(special(value.copysign(sign))),
+            Parsed::Syntax => Parsed::Syntax,
+            Parsed::Range | Parsed::Unsupported => Parsed::Unsupported,
         },
         b"nan" => Parsed::Value(special(f64::NAN.copysign(sign))),
         b"inf" | b"infinity" => Parsed::Value(special(f64::INFINITY * sign)),
@@ -313,12 +315,15 @@ fn parse<T: std::str::FromStr>(text: &[u8], bad: impl Fn(&T, bool) -> bool, spec
 
 /// What follows `0x` in C's hexadecimal floats. Those of more bits than a `float4` holds, or far from 1, are not read:
 /// nobody writes them, and they would have to be rounded.
-fn parse_hexadecimal(text: &[u8]) -> Option<f64> {
-    let (mantissa, exponent) = match text.iter().position(|b| *b == b'p') {
-        Some(at) => (text.get(..at)?, std::str::from_utf8(text.get(at + 1..)?).ok()?.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let mut value = 0u32;
+fn parse_hexadecimal(text: &[u8]) -> Parsed<f64> {
+    let mut parts = text.splitn(2, |b| *b == b'p');
+    let (mantissa, exponent) = (parts.next().unwrap_or_default(), parts.next().unwrap_or(b"0"));
+    let digits = exponent.strip_prefix(b"-").or(exponent.strip_prefix(b"+")).unwrap_or(exponent);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Parsed::Syntax;
+    }
+    let exponent = std::str::from_utf8(exponent).ok().and_then(|e| e.parse::<i32>().ok()).unwrap_or(i32::MAX);
+    let mut value = Some(0u32);
     let mut scale = 0;
     let mut digits = 0;
     let mut fraction = false;
@@ -327,14 +332,16 @@ fn parse_hexadecimal(text: &[u8]) -> Option<f64> {
             fraction = true;
             continue;
         }
-        value = value.checked_mul(16)?.checked_add(char::from(*b).to_digit(16)?)?;
+        let Some(digit) = char::from(*b).to_digit(16) else { return Parsed::Syntax };
+        value = value.and_then(|v| v.checked_mul(16)).and_then(|v| v.checked_add(digit));
         scale -= if fraction { 4 } else { 0 };
         digits += 1;
     }
-    if digits == 0 || value >= 1 << 24 || exponent.abs() > 90 {
-        return None;
+    match value.filter(|v| *v < 1 << 24 && exponent.unsigned_abs() <= 90) {
+        _ if digits == 0 => Parsed::Syntax,
+        Some(value) => Parsed::Value(f64::from(value) * 2f64.powi(exponent + scale)),
+        None => Parsed::Unsupported,
     }
-    Some(f64::from(value) * 2f64.powi(exponent + scale))
 }
 
 fn out_of_range(name: &str, text: &[u8]) -> SqlError {
@@ -350,6 +357,7 @@ pub fn parse_f64(text: &[u8]) -> SqlResult<f64> {
     match parse(number, |v: &f64, zero| v.is_infinite() || (*v == 0.0 && !zero), |v| v) {
         Parsed::Value(v) => Ok(v),
         Parsed::Range => Err(out_of_range("double precision", number)),
+        Parsed::Unsupported => Err(SqlError::unsupported("a hexadecimal float of so many digits")),
         Parsed::Syntax => Err(invalid_syntax("double precision", text)),
     }
 }
@@ -360,6 +368,7 @@ pub fn parse_f32(text: &[u8]) -> SqlResult<f32> {
     match parse(number, |v: &f32, zero| v.is_infinite() || (*v == 0.0 && !zero), |v| v as f32) {
         Parsed::Value(v) => Ok(v),
         Parsed::Range => Err(out_of_range("real", number)),
+        Parsed::Unsupported => Err(SqlError::unsupported("a hexadecimal float of so many digits")),
         Parsed::Syntax => Err(invalid_syntax("real", text)),
     }
 }
