@@ -191,3 +191,7 @@ fn variable(values: &[u8], position: usize, step: Step) -> std::result::Result<(
 fn truncated(offset: usize, needed: usize, len: usize) -> Error {
     Error::Truncated { what: "tuple", offset, needed, available: len.saturating_sub(offset) }
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;
