@@ -207,16 +207,3 @@ impl From<stegodon_format::Error> for SqlError {
 
 /// The result of everything that can fail towards a client.
 pub type SqlResult<T> = Result<T, SqlError>;
-
-impl From<stegodon_format::error::Error> for SqlError {
-    /// What is wrong with bytes is corruption, but for what we do not read yet and what is too large.
-    fn from(error: stegodon_format::error::Error) -> Self {
-        use stegodon_format::error::Error;
-        match error {
-            Error::Unsupported(what) => SqlError::unsupported(what),
-            Error::UnsupportedVersion(_) => SqlError::new(SqlState::FeatureNotSupported, error.to_string()),
-            Error::TooLarge { .. } => SqlError::new(SqlState::ProgramLimitExceeded, error.to_string()),
-            other => SqlError::new(SqlState::DataCorrupted, other.to_string()),
-        }
-    }
-}
