@@ -18,6 +18,7 @@ pub mod path;
 pub mod privileges;
 mod relations;
 pub mod rows;
+pub mod settings;
 pub mod source;
 pub mod tables;
 pub mod testing;

@@ -60,11 +60,13 @@ impl Evaluate {
                     let indices = selection.map(|s| arrow_array::UInt32Array::from(s.rows().to_vec()));
                     let columns = places.iter().map(|&place| {
                         let column = input.columns().get(place);
-                        let column = column.ok_or_else(|| SqlError::internal("a plan reads a column that is not there"))?;
+                        let column =
+                            column.ok_or_else(|| SqlError::internal("a plan reads a column that is not there"))?;
                         Ok(match &indices {
                             None => Arc::clone(column),
-                            Some(rows) => arrow_select::take::take(column.as_ref(), rows, None)
-                                .map_err(SqlError::internal)?,
+                            Some(rows) => {
+                                arrow_select::take::take(column.as_ref(), rows, None).map_err(SqlError::internal)?
+                            }
                         })
                     });
                     (columns.collect::<SqlResult<Vec<_>>>()?, kept)

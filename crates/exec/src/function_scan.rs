@@ -8,11 +8,6 @@ use crate::lower::Lowering;
 use crate::operator::Physical;
 
 /// Lowers functions in FROM.
-pub(crate) fn plan(
-    _: &Lowering<'_>,
-    _: &[Expr],
-    _: &[Vec<(Oid, i32, Oid)>],
-    _: bool,
-) -> SqlResult<Physical> {
+pub(crate) fn plan(_: &Lowering<'_>, _: &[Expr], _: &[Vec<(Oid, i32, Oid)>], _: bool) -> SqlResult<Physical> {
     Err(SqlError::unsupported("a function in FROM"))
 }

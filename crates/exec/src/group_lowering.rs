@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
+use stegodon_format::ids::AttrNumber;
 use stegodon_functions::CompileContext;
 use stegodon_functions::aggregate::aggregate;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{Aggref, Var, VarSource};
-use stegodon_format::ids::AttrNumber;
 use stegodon_plan::node::{AggregateSplit, AggregateStrategy, GroupKey, PlanKind, PlanNode};
 use stegodon_types::{SqlError, SqlResult};
 
@@ -58,16 +58,16 @@ pub(crate) fn plan(lowering: &Lowering<'_>, node: &PlanNode, partitions: usize) 
         let first: Vec<usize> = shown.iter().filter(|c| own(c).is_none()).copied().collect();
         let mut all = Vec::with_capacity(first.len() + calls.len());
         for &column in &first {
-            let target = child.targets.get(column).ok_or_else(|| malformed("a group shows a column that is not there"))?;
+            let target =
+                child.targets.get(column).ok_or_else(|| malformed("a group shows a column that is not there"))?;
             let layout = layout_of(execution.view.as_ref(), &target.expr)?;
             let (kind, arg_types) = (CallKind::First(layout), vec![layout.arrow()]);
             all.push(AggregateCall { kind, args: vec![column], arg_types, filter: None });
         }
         let calls_at = keys.len() + first.len();
         all.extend(calls);
-        let place = |column: &usize| {
-            own(column).or_else(|| first.iter().position(|c| c == column).map(|p| keys.len() + p))
-        };
+        let place =
+            |column: &usize| own(column).or_else(|| first.iter().position(|c| c == column).map(|p| keys.len() + p));
         let places = Places { shown: shown.iter().map(|c| place(c).unwrap_or(usize::MAX)).collect(), calls: calls_at };
         let plan = hash_aggregate::plan(execution, keyed, &key_places, all)?;
         (MemoryScope::plan(plan, execution.hash_mem_bytes), places)
@@ -76,8 +76,13 @@ pub(crate) fn plan(lowering: &Lowering<'_>, node: &PlanNode, partitions: usize) 
         let types: Vec<DataType> = types.chain(calls.iter().map(|c| c.kind.data_type())).collect();
         let places = Places { shown: (0..shown.len()).collect(), calls: shown.len() };
         let schema = schema(types);
-        let operator =
-            Grouping { execution: Arc::clone(execution), keys, shown: shown.clone(), calls, schema: Arc::clone(&schema) };
+        let operator = Grouping {
+            execution: Arc::clone(execution),
+            keys,
+            shown: shown.clone(),
+            calls,
+            schema: Arc::clone(&schema),
+        };
         (OperatorExec::plan(operator, vec![input], schema, partitions), places)
     };
     lowering.evaluate(&over_groups(node, &parts, &places), grouped, Columns::ONLY)

@@ -60,8 +60,9 @@ impl Needs {
                 self.slots.insert(p.id);
             }
             Expr::SubPlan(s) => {
-                // Its test's parameters are its own columns, not slots.
                 self.subplans.insert(s.plan_id);
+                // Its test's parameters are its own columns, not slots.
+                s.params.iter().for_each(|(_, e)| self.visit(e));
                 return;
             }
             _ => {}
@@ -166,13 +167,12 @@ async fn run(execution: &Execution, entry: &Entry, input: Input) -> SqlResult<Ve
             };
             Ok(entry.layouts.iter().enumerate().map(value).collect())
         }
-        InitPlanKind::Array { array_type, element_type } => {
+        InitPlanKind::Array { element_type, .. } => {
             let mut columns = Vec::new();
             while let Some(batch) = batches.next().await? {
                 columns.extend(batch.columns().first().cloned());
             }
-            let array = execution.with_context(|cx| array_from_columns(cx, array_type, element_type, &columns))?;
-            Ok(vec![Some(array)])
+            Ok(vec![Some(crate::arrays::from_columns(execution.view.as_ref(), element_type, &columns)?)])
         }
     }
 }

@@ -60,7 +60,8 @@ impl KeyEncoding {
         let left = Self::new(execution, left, collation, keeps)?;
         let right = Self::new(execution, right, collation, keeps)?;
         // Text under bytewise equality is its own key whatever it is called; bpchar's key drops its blanks.
-        let same = left.ty.oid == right.ty.oid || (left.own && right.own && left.layout == right.layout && left.layout == Layout::Bytes);
+        let same = left.ty.oid == right.ty.oid
+            || (left.own && right.own && left.layout == right.layout && left.layout == Layout::Bytes);
         if same {
             return Ok(Some((left, right)));
         }

@@ -10,6 +10,7 @@
 
 mod aggregate_call;
 mod append;
+mod arrays;
 mod batch;
 mod counters;
 mod cte;
@@ -31,12 +32,13 @@ mod nest_loop;
 mod operator;
 mod prepare;
 mod project_set;
-mod subplan;
+mod prune;
 mod rows;
 mod running;
 mod scan;
 mod set_op;
 mod sort;
+mod subplan;
 
 pub use counters::{Counters, NodeCounters, read};
 pub use execution::{CancelFlag, Execution, ExecutionOptions};

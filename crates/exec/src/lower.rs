@@ -53,7 +53,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    const ONLY: Columns = Columns { outer: 0, inner: 0 };
+    pub(crate) const ONLY: Columns = Columns { outer: 0, inner: 0 };
 
     fn place(self, var: &Var) -> SqlResult<usize> {
         let base = match var.source {
@@ -233,13 +233,11 @@ impl<'a> Lowering<'a> {
         self.compile_over(expr, &variables)
     }
 
-    fn compile_over(
-        &self,
-        expr: &Expr,
-        variables: &dyn stegodon_functions::Variables,
-    ) -> SqlResult<Evaluator> {
+    fn compile_over(&self, expr: &Expr, variables: &dyn stegodon_functions::Variables) -> SqlResult<Evaluator> {
         let types: &dyn TypeCatalog = self.execution.view.as_ref();
-        Evaluator::compile(expr, &CompileContext { catalog: self.execution.catalog(), types, variables })
+        let mut expr = expr.clone();
+        crate::subplan::split(&mut expr);
+        Evaluator::compile(&expr, &CompileContext { catalog: self.execution.catalog(), types, variables })
     }
 
     /// The schema of targets.
@@ -322,7 +320,8 @@ impl<'a> Lowering<'a> {
     /// A whole-row reference as a row of the relation's columns.
     fn whole_rows(&self, expr: &Expr, relation: usize) -> SqlResult<Expr> {
         let oid = self.relation(relation)?;
-        let row = self.execution.catalog().relation(oid).ok_or_else(|| malformed("a relation is not in the catalogs"))?;
+        let row =
+            self.execution.catalog().relation(oid).ok_or_else(|| malformed("a relation is not in the catalogs"))?;
         let mut expr = expr.clone();
         let replace = |e: &mut Expr| {
             if let Expr::Var(var) = e
@@ -403,7 +402,8 @@ impl<'a> Lowering<'a> {
         node.quals.iter().chain(node.targets.iter().map(|t| &t.expr)).for_each(|e| collect_columns(e, &mut wanted));
         let mut columns = Vec::with_capacity(wanted.len());
         for attno in wanted {
-            let place = usize::try_from(i32::from(attno.0) - 1).map_err(|_| malformed("an index has no system columns"))?;
+            let place =
+                usize::try_from(i32::from(attno.0) - 1).map_err(|_| malformed("an index has no system columns"))?;
             let attribute = keys.desc().attributes.get(place).ok_or_else(|| malformed("an index column is missing"))?;
             let layout = attribute.layout.ok_or_else(|| SqlError::unsupported("the type of an index's column"))?;
             columns.push((place, layout));
@@ -434,9 +434,7 @@ impl<'a> Lowering<'a> {
     fn bitmap(&self, node: &PlanNode) -> SqlResult<BitmapSource> {
         let all = |children: &[PlanNode]| children.iter().map(|c| self.bitmap(c)).collect::<SqlResult<Vec<_>>>();
         match &node.kind {
-            PlanKind::BitmapIndexScan(scan) => {
-                Ok(BitmapSource::Index { node: node.id, keys: self.index_keys(scan)? })
-            }
+            PlanKind::BitmapIndexScan(scan) => Ok(BitmapSource::Index { node: node.id, keys: self.index_keys(scan)? }),
             PlanKind::BitmapAnd { children } => Ok(BitmapSource::And { node: node.id, sources: all(children)? }),
             PlanKind::BitmapOr { children } => Ok(BitmapSource::Or { node: node.id, sources: all(children)? }),
             _ => Err(malformed("a bitmap heap scan over what is no bitmap")),
@@ -496,8 +494,10 @@ impl<'a> Lowering<'a> {
             let side = if var.source == VarSource::Inner { Side::Inner } else { Side::Outer };
             Ok(ColumnInput { side, index: Columns::ONLY.place(var)? })
         };
-        let conditions: Vec<Expr> = clauses.iter().map(|c| c.clause.clone()).chain(join.filter.iter().cloned()).collect();
-        let shows_inner = !matches!(join.kind, stegodon_nodes::query::JoinKind::Semi | stegodon_nodes::query::JoinKind::Anti);
+        let conditions: Vec<Expr> =
+            clauses.iter().map(|c| c.clause.clone()).chain(join.filter.iter().cloned()).collect();
+        let shows_inner =
+            !matches!(join.kind, stegodon_nodes::query::JoinKind::Semi | stegodon_nodes::query::JoinKind::Anti);
         let inner_fields = if shows_inner { inner.schema().fields().len() } else { 0 };
         let (outer_schema, inner_schema) = (outer.schema(), inner.schema());
         let types = outer_schema.fields().iter().chain(inner_schema.fields().iter().take(inner_fields));
@@ -527,7 +527,7 @@ impl<'a> Lowering<'a> {
         let keeps = if hashed { Keeps::Equality } else { Keeps::Order };
         let mut encodings = Vec::with_capacity(clauses.len());
         for clause in clauses {
-            let types = (stegodon_functions::expr_type(&clause.outer), stegodon_functions::expr_type(&clause.inner));
+            let types = (clause.outer.type_oid(), clause.inner.type_oid());
             match KeyEncoding::common(self.execution, types.0, types.1, clause.collation, keeps)? {
                 Some(encoding) => encodings.push(encoding),
                 // No key makes these two types comparable: the operator itself decides, pair by pair.
@@ -538,7 +538,8 @@ impl<'a> Lowering<'a> {
             let lowered = self.node(child, partitions)?;
             let width = lowered.schema().fields().len();
             let (with_exprs, places) = self.append_exprs(lowered, &exprs, outer)?;
-            let columns = places.into_iter().zip(&encodings).map(|(p, e)| (p, if outer { e.0.clone() } else { e.1.clone() }));
+            let columns =
+                places.into_iter().zip(&encodings).map(|(p, e)| (p, if outer { e.0.clone() } else { e.1.clone() }));
             let (keyed, keys) = append_keys(self.execution, with_exprs, &columns.collect::<Vec<_>>());
             Ok::<_, SqlError>((keyed, keys, width))
         };
@@ -609,7 +610,7 @@ impl<'a> Lowering<'a> {
     fn target_type(child: &PlanNode, column: AttrNumber) -> SqlResult<(usize, Oid)> {
         let place = usize::try_from(i32::from(column.0) - 1).map_err(|_| malformed("a key below column 1"))?;
         let target = child.targets.get(place).ok_or_else(|| malformed("a key beyond its child's columns"))?;
-        Ok((place, stegodon_functions::expr_type(&target.expr)))
+        Ok((place, target.expr.type_oid()))
     }
 
     fn sort_columns(&self, child: Option<&PlanNode>, keys: &[SortKey]) -> SqlResult<Vec<SortColumn>> {

@@ -80,7 +80,8 @@ impl Running {
     fn keys(&mut self, batch: &RecordBatch) -> SqlResult<arrow::row::Rows> {
         let cx = self.operator.execution.type_context();
         let encode = |(column, encoding): &(usize, KeyEncoding)| {
-            let column = batch.columns().get(*column).ok_or_else(|| malformed("a set operation's column is missing"))?;
+            let column =
+                batch.columns().get(*column).ok_or_else(|| malformed("a set operation's column is missing"))?;
             encoding.encode(&cx, column)
         };
         let columns = self.operator.keys.iter().map(encode).collect::<SqlResult<Vec<_>>>()?;

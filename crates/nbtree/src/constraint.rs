@@ -124,6 +124,16 @@ impl ColumnConstraint {
         !self.filters.is_empty() || !self.member_of.is_empty()
     }
 
+    /// Whether a value lies before the range.
+    pub(crate) fn is_below(&self, key: &IndexKey, value: Option<ValueRef<'_>>) -> SqlResult<bool> {
+        self.low.as_ref().map_or(Ok(false), |low| Ok(low.is_below(low.order(key, value)?)))
+    }
+
+    /// Whether a value lies behind the range.
+    pub(crate) fn is_above(&self, key: &IndexKey, value: Option<ValueRef<'_>>) -> SqlResult<bool> {
+        self.high.as_ref().map_or(Ok(false), |high| Ok(high.is_above(high.order(key, value)?)))
+    }
+
     /// Whether a value passes what could not be merged.
     fn passes_filters(&self, key: &IndexKey, value: Option<ValueRef<'_>>) -> SqlResult<bool> {
         for filter in &self.filters {
@@ -145,14 +155,7 @@ impl ColumnConstraint {
         if self.has_points && !self.points.contains(key, value)? {
             return Ok(false);
         }
-        if let Some(low) = &self.low
-            && low.is_below(low.order(key, value)?)
-        {
-            return Ok(false);
-        }
-        if let Some(high) = &self.high
-            && high.is_above(high.order(key, value)?)
-        {
+        if self.is_below(key, value)? || self.is_above(key, value)? {
             return Ok(false);
         }
         self.passes_filters(key, value)

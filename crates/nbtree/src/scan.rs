@@ -229,7 +229,7 @@ impl<S: PageSource> BtreeScan<S> {
         self.counters.searches += 1;
         self.first_leaf = true;
         self.behind = false;
-        self.moves_at_descent = self.matcher.moves;
+        self.moves_at_descent = self.matcher.moves();
         self.forget_walk();
         self.step = match self.root {
             Some((block, level)) => Step::Down { block, level, from: From::Cache },
@@ -429,7 +429,7 @@ impl<S: PageSource> BtreeScan<S> {
         })?;
         self.counters.leaf_pages += 1;
         let first = std::mem::replace(&mut self.first_leaf, false);
-        let moved = self.matcher.moves != self.moves_at_descent;
+        let moved = self.matcher.moves() != self.moves_at_descent;
         // One more leaf is tried before a descent, unless the scan has only just come down: the array's next value is
         // often near, and a leaf costs less than a descent. Without a move a descent would come to the same leaf again.
         let descend = match after {

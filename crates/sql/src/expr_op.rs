@@ -194,7 +194,8 @@ impl Analyzer<'_> {
             return Err(crate::limits::too_complex());
         }
         self.between_depth += 1;
-        let parts = (|| Ok((self.expr(value)?, self.expr(low)?, self.expr(high)?)))();
+        let mut parts = || Ok::<_, SqlError>((self.expr(value)?, self.expr(low)?, self.expr(high)?));
+        let parts = parts();
         self.between_depth -= 1;
         let (value, low, high) = parts?;
         let mut compare = |op: &str, bound: &Expr, name: &str| {

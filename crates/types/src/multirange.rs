@@ -47,6 +47,16 @@ fn range_of(cx: &TypeContext<'_>, ty: &TypeDesc) -> SqlResult<(Arc<TypeDesc>, Ra
     Ok((desc, range))
 }
 
+/// The range type that a payload's members are of; the payload says it where the type does not (a domain, a support
+/// function of an index).
+fn range_of_stored(cx: &TypeContext<'_>, ty: &TypeDesc, coll: &Collation, payload: &[u8]) -> SqlResult<RangeType> {
+    let range = match ty.kind {
+        TypeKind::Multirange { .. } => range_of(cx, ty)?.1,
+        _ => range_of(cx, &*cx.types.type_desc(crate::range::stored_type(payload)?)?)?.1,
+    };
+    Ok(range.in_mode(coll))
+}
+
 /// The ranges of a payload, with their flags.
 fn parse<'a>(range: &RangeType, payload: &'a [u8]) -> SqlResult<Vec<(Bounds<'a>, u8)>> {
     let malformed = || corrupt("multirange");
@@ -262,7 +272,7 @@ pub fn compare(
     a: ValueRef<'_>,
     b: ValueRef<'_>,
 ) -> SqlResult<Ordering> {
-    let range = range_of(cx, ty)?.1.in_mode(coll);
+    let range = range_of_stored(cx, ty, coll, get::bytes(ty, a)?)?;
     let (a, b) = (parse(&range, get::bytes(ty, a)?)?, parse(&range, get::bytes(ty, b)?)?);
     for ((x, _), (y, _)) in a.iter().zip(&b) {
         let order = range.compare(cx, x, y)?;
@@ -274,7 +284,7 @@ pub fn compare(
 }
 
 fn key(cx: &TypeContext<'_>, ty: &TypeDesc, coll: &Collation, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
-    let range = range_of(cx, ty)?.1.in_mode(coll);
+    let range = range_of_stored(cx, ty, coll, get::bytes(ty, v)?)?;
     for (bounds, _) in parse(&range, get::bytes(ty, v)?)? {
         out.push(1);
         range.write_key(cx, &bounds, out)?;
@@ -285,7 +295,7 @@ fn key(cx: &TypeContext<'_>, ty: &TypeDesc, coll: &Collation, v: ValueRef<'_>, o
 
 /// `hash_multirange_extended`.
 fn hash(cx: &TypeContext<'_>, ty: &TypeDesc, coll: &Collation, v: ValueRef<'_>, seed: u64) -> SqlResult<u64> {
-    let range = range_of(cx, ty)?.1.in_mode(coll);
+    let range = range_of_stored(cx, ty, coll, get::bytes(ty, v)?)?;
     let mut result = 1;
     for (bounds, flags) in parse(&range, get::bytes(ty, v)?)? {
         result = combine(result, range.hash(cx, &bounds, flags, seed)?);

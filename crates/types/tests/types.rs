@@ -50,6 +50,10 @@ fn check_line(cx: &TypeContext<'_>, types: &TestTypes, line: &str) -> Vec<String
         check("binary", hex(&sent), parts[4].to_owned());
         match binary_in(cx, &ty, &unhex(parts[4]), typmod) {
             Ok(received) => check("received", text_of(cx, &ty, received.as_ref()), expected.clone()),
+            // The server sends empty vectors, but does not receive them.
+            Err(e) if name.ends_with("vector") && expected.is_empty() => {
+                check("received", e.message, format!("invalid {name} data"));
+            }
             Err(e) => check("received", e.to_string(), expected.clone()),
         }
     }

@@ -16,6 +16,7 @@ use crate::{
 pub static OIDVECTOR: TypeOps = TypeOps {
     text_out,
     text_in: oidvector_in,
+    binary_in,
     compare: Some(compare),
     equal: Some(crate::equal_by!(compare)),
     key: Some(key),
@@ -24,7 +25,7 @@ pub static OIDVECTOR: TypeOps = TypeOps {
 };
 
 /// `int2vector`: compared as an array.
-pub static INT2VECTOR: TypeOps = TypeOps { text_out, text_in: int2vector_in, ..ARRAY_OPS };
+pub static INT2VECTOR: TypeOps = TypeOps { text_out, text_in: int2vector_in, binary_in, ..ARRAY_OPS };
 
 /// The numbers of an `oidvector` or `int2vector`.
 pub fn numbers(payload: &[u8]) -> SqlResult<Vec<i64>> {
@@ -112,6 +113,16 @@ fn int2vector_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], _: i32) -> Sq
             return Err(syntax());
         }
         rest = tail;
+    }
+}
+
+/// An array of the vector's shape. An empty vector's own binary form is refused, as the server refuses it.
+fn binary_in(cx: &TypeContext<'_>, ty: &TypeDesc, bytes: &[u8], typmod: i32) -> SqlResult<Datum> {
+    let array = (ARRAY_OPS.binary_in)(cx, ty, bytes, typmod)?;
+    let view = ArrayView::parse(array.as_bytes().unwrap_or_default())?;
+    match view.dimensions() {
+        [Dimension { lower: 0, .. }] if !view.has_nulls() => Ok(array.clone()),
+        _ => Err(super::invalid(format!("invalid {} data", ty.name))),
     }
 }
 
