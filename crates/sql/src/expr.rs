@@ -213,6 +213,7 @@ impl Analyzer<'_> {
             ));
         }
         let collation = self.find_collation(&string_list(&c.collname)?, location)?;
+        self.collate_places.push((arg.location(), location));
         Ok(Expr::Collate(Box::new(Collate { arg, collation })))
     }
 

@@ -3,7 +3,7 @@
 use pg_query::{NodeEnum, protobuf as pb};
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::Location;
+use stegodon_nodes::expr::{CoercionForm, Location, RowExpr};
 use stegodon_nodes::query::{RangeTableEntry, RangeTableKind};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -246,7 +246,13 @@ impl Analyzer<'_> {
                 }
                 _ => row(oids::RECORD),
             },
-            RangeTableKind::Join { .. } => return self.unsupported(location, "the whole row of a join"),
+            RangeTableKind::Join { .. } => Expr::Row(RowExpr {
+                args: item.columns.iter().map(|c| c.expr.clone()).collect(),
+                row_type: oids::RECORD,
+                names: item.columns.iter().map(|c| c.name.clone()).collect(),
+                form: CoercionForm::ImplicitCast,
+                location,
+            }),
             _ => row(oids::RECORD),
         };
         let expr = seen_from(&expr, up, location);

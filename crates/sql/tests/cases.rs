@@ -12,11 +12,12 @@ use stegodon_catalog::testing::CsvDir;
 use stegodon_catalog::view::CatalogView;
 use stegodon_catalog::{Catalog, SearchPath};
 use stegodon_format::ids::Oid;
-use stegodon_sql::{AnalyzeContext, ParamTypes, Statement, analyze, parse};
+use stegodon_sql::{AnalyzeContext, ParamTypes, Statement, analyze, parse, result_columns};
 use stegodon_types::{FormatSettings, SqlError, TypeContext};
 
 fn catalog() -> Arc<Catalog> {
-    let dir = std::env::var_os("STEGODON_SQL_CATDUMP").map_or_else(|| PathBuf::from("/work/cache/sql/catdump"), PathBuf::from);
+    let dir = std::env::var_os("STEGODON_SQL_CATDUMP")
+        .map_or_else(|| PathBuf::from("/work/cache/sql/catdump"), PathBuf::from);
     Arc::new(Catalog::build(&mut CsvDir::open(dir).unwrap(), "sql").unwrap())
 }
 
@@ -69,24 +70,14 @@ impl Session {
             lines.push(format!("${} {}", i + 1, self.view.format_type(*t, None)));
         }
         if let Statement::Query(q) = &analyzed.statement {
-            for t in q.outputs() {
-                let ty = match &t.expr {
-                    // The array over the subquery's column.
-                    stegodon_nodes::Expr::SubLink(s) if s.kind == stegodon_nodes::expr::SubLinkKind::Array => {
-                        catalog.type_desc(t.expr.type_oid()).unwrap().array
-                    }
-                    e => e.type_oid(),
-                };
-                let mut line = format!(
-                    "{} {}",
-                    t.name.as_deref().unwrap_or_default(),
-                    self.view.format_type(ty, Some(t.expr.typmod()))
-                );
-                if t.origin_table.is_valid() {
-                    let rel = catalog.relation(t.origin_table).unwrap();
+            for c in result_columns(q, catalog) {
+                let mut line = format!("{} {}", c.name, self.view.format_type(c.type_oid, Some(c.typmod)));
+                if c.table.is_valid() {
+                    let rel = catalog.relation(c.table).unwrap();
                     let ns = &catalog.namespace(rel.namespace).unwrap().name;
-                    let ns = if self.view.path.namespaces.contains(&rel.namespace) { String::new() } else { format!("{ns}.") };
-                    write!(line, " = {ns}{}.{}", rel.name, t.origin_column).unwrap();
+                    let shown = self.view.path.namespaces.contains(&rel.namespace);
+                    let ns = if shown { String::new() } else { format!("{ns}.") };
+                    write!(line, " = {ns}{}.{}", rel.name, c.column).unwrap();
                 }
                 lines.push(line);
             }

@@ -35,6 +35,7 @@ pub mod builtin;
 pub mod column;
 pub mod comparators;
 pub mod context;
+pub mod datetime;
 pub mod datum;
 pub mod desc;
 pub mod domain;
