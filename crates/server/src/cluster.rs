@@ -58,7 +58,7 @@ impl Cluster {
             tracing::warn!("{problem}");
         }
         for (name, value) in overrides {
-            settings.set_at_start(name, value, Source::CommandLine)?;
+            settings.set_at_start(name, value, Source::CommandLine, None)?;
         }
         let options = StorageOptions {
             shared_buffers_blocks: usize::try_from(settings.int("shared_buffers")).unwrap_or(16384).max(16),

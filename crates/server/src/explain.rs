@@ -9,7 +9,7 @@ use stegodon_plan::deparse::DeparseContext;
 use stegodon_plan::node::{PlanKind, PlanNode, PlannedStatement};
 use stegodon_plan::{BufferUsage, ExplainOptions, NodeCounters, NodeRun};
 use stegodon_sql::statement::ExplainOptions as Said;
-use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
+use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeContext};
 
 use crate::portal::Rows;
 use crate::session::Session;
@@ -23,11 +23,12 @@ pub(crate) async fn explain(
 ) -> SqlResult<Vec<String>> {
     let options = options(said)?;
     let started = Instant::now();
-    let rewritten = stegodon_sql::rewrite(query.clone(), &session.view.catalog, session.user.oid)?;
+    let format = session.format();
+    let rewritten = stegodon_sql::rewrite(query.clone(), &session.analyze_context(&format))?;
     crate::planning::check_access(session, &rewritten.accesses)?;
     let planned = crate::planning::plan(session, &rewritten.query, &params, false)?;
     let planning_ms = milliseconds(started);
-    let cx = DeparseContext::new(session.view.as_ref(), session.format());
+    let cx = DeparseContext { view: &session.view, types: TypeContext::new(session.view.as_ref(), &format) };
     if !options.analyze {
         let counted = Counted { planning_ms, execution_ms: 0.0, execution: None, planned: &planned };
         let counters: Option<&dyn NodeCounters> = if options.summary { Some(&counted) } else { None };

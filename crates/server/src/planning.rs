@@ -63,7 +63,7 @@ impl stegodon_plan::Storage for Sizes<'_> {
         let Some(locator) = self.catalog.relation(index).and_then(|r| r.locator) else { return Ok(None) };
         let files = self.storage.relation(locator);
         let page = self.storage.pool().read(&files, Fork::Main, METAPAGE).wait()?;
-        let meta = MetaPage::parse(page.latch_shared().view())?;
+        let meta = MetaPage::read(page.latch_shared().view())?;
         Ok(Some(meta.fast_level))
     }
 }

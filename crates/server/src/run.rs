@@ -10,8 +10,8 @@ use stegodon_functions::{CompileContext, EvalContext, Evaluator};
 use stegodon_nodes::Query;
 use stegodon_plan::node::ResultColumn;
 use stegodon_sql::statement::{DiscardTarget, TransactionModes, TransactionStatement};
-use stegodon_sql::{AnalyzeContext, ParsedStatement, Statement};
-use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeContext, oids};
+use stegodon_sql::{ParsedStatement, Statement};
+use stegodon_types::{Datum, SqlError, SqlResult, SqlState, oids};
 
 use crate::explain;
 use crate::portal::Rows;
@@ -57,7 +57,7 @@ impl Run {
 
     /// Analyses a statement, unless the transaction has failed and it does not end it.
     pub fn prepare(session: &mut Session, parsed: ParsedStatement, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
-        if session.transaction == Transaction::Failed && !ends_transaction(&parsed) {
+        if session.transaction == Transaction::Failed && !parsed.ends_failed_transaction() {
             session.check_not_failed()?;
         }
         session.prepare(parsed, types)
@@ -196,11 +196,6 @@ fn read_only(tag: &str) -> SqlError {
     SqlError::new(SqlState::ReadOnlySqlTransaction, format!("cannot execute {tag} in a read-only transaction"))
 }
 
-/// Whether a statement, not analysed yet, ends a failed block.
-fn ends_transaction(parsed: &ParsedStatement) -> bool {
-    parsed.ends_failed_transaction()
-}
-
 /// Starts a query: rewritten, its privileges checked, planned.
 pub(crate) fn start_query(
     session: &Session,
@@ -208,8 +203,8 @@ pub(crate) fn start_query(
     params: Vec<Option<Datum>>,
     cursor: bool,
 ) -> SqlResult<Rows> {
-    let catalog = &session.view.catalog;
-    let rewritten = stegodon_sql::rewrite(query.clone(), catalog, session.user.oid)?;
+    let format = session.format();
+    let rewritten = stegodon_sql::rewrite(query.clone(), &session.analyze_context(&format))?;
     crate::planning::check_access(session, &rewritten.accesses)?;
     let columns = query_columns(session, query);
     Rows::start(session, &rewritten.query, columns, params, cursor)
@@ -278,13 +273,7 @@ fn table(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> SqlResult<R
 fn arguments(session: &Session, execute: &Prepared, inner: &Prepared) -> SqlResult<Vec<Option<Datum>>> {
     let parsed = execute.parsed.as_ref().ok_or_else(|| SqlError::internal("EXECUTE inside a prepared statement"))?;
     let format = session.format();
-    let cx = AnalyzeContext {
-        catalog: &session.view.catalog,
-        path: &session.view.path,
-        types: TypeContext::new(session.view.as_ref(), &format),
-        user: session.user.oid,
-        transform_null_equals: session.settings.read().bool("transform_null_equals"),
-    };
+    let cx = session.analyze_context(&format);
     let args = stegodon_sql::analyze_arguments(parsed, cx, &inner.param_types)?;
     let info = session.info();
     let eval = EvalContext {
@@ -426,7 +415,7 @@ fn set(session: &mut Session, name: &str, value: Option<&[String]>, local: bool)
         None => settings.reset(name, scope, superuser),
         Some([one]) => settings.set(name, one, scope, superuser),
         Some(items) => {
-            let quoted: Vec<String> = items.iter().map(|i| stegodon_catalog::quote_identifier(i)).collect();
+            let quoted: Vec<String> = items.iter().map(|i| stegodon_catalog::keywords::quote_identifier(i)).collect();
             settings.set(name, &quoted.join(", "), scope, superuser)
         }
     }

@@ -102,7 +102,7 @@ impl Session {
         settings.set_internal("is_superuser", if role.superuser { "on" } else { "off" })?;
         settings.set_internal("session_authorization", user)?;
         for (name, value) in options {
-            settings.set_at_start(name, value, Source::Client)?;
+            settings.set_at_start(name, value, Source::Client, None)?;
         }
         let cancel = Arc::new(CancelFlag::default());
         let (pid, secret) = cluster.register(&cancel);
@@ -191,19 +191,24 @@ impl Session {
     /// Analyses a statement; `types` are those given for its first parameters, 0 for one to be inferred.
     pub fn prepare(&mut self, parsed: ParsedStatement, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
         let format = self.format();
-        let cx = AnalyzeContext {
-            catalog: &self.view.catalog,
-            path: &self.view.path,
-            types: TypeContext::new(self.view.as_ref(), &format),
-            user: self.user.oid,
-            transform_null_equals: self.settings.read().bool("transform_null_equals"),
-        };
+        let cx = self.analyze_context(&format);
         let analyzed = stegodon_sql::analyze(&parsed, cx, ParamTypes { types, variable: true })?;
         Ok(Arc::new(Prepared {
             parsed: Some(parsed),
             statement: Some(analyzed.statement),
             param_types: analyzed.param_types,
         }))
+    }
+
+    /// What analysis asks.
+    pub(crate) fn analyze_context<'a>(&'a self, format: &'a FormatSettings) -> AnalyzeContext<'a> {
+        AnalyzeContext {
+            catalog: &self.view.catalog,
+            path: &self.view.path,
+            types: TypeContext::new(self.view.as_ref(), format),
+            user: self.user.oid,
+            transform_null_equals: self.settings.read().bool("transform_null_equals"),
+        }
     }
 
     /// What functions may ask during one statement.

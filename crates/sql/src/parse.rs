@@ -33,6 +33,16 @@ impl ParsedStatement {
         &self.node
     }
 
+    /// Whether it may run in a transaction block that has failed: COMMIT, ROLLBACK, ROLLBACK TO.
+    pub fn ends_failed_transaction(&self) -> bool {
+        use pg_query::protobuf::TransactionStmtKind as Kind;
+        let NodeEnum::TransactionStmt(t) = &self.node else { return false };
+        matches!(
+            Kind::try_from(t.kind),
+            Ok(Kind::TransStmtCommit | Kind::TransStmtRollback | Kind::TransStmtRollbackTo)
+        )
+    }
+
     /// The statement's own text.
     pub fn text(&self) -> &str {
         self.source.get(self.start..self.end).unwrap_or(&self.source)
