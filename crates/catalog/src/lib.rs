@@ -11,6 +11,7 @@ mod build;
 pub mod builtin;
 pub mod extra;
 pub mod keywords;
+pub mod load;
 pub mod lookup;
 pub mod names;
 pub mod operators;

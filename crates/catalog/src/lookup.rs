@@ -65,6 +65,12 @@ pub struct Catalog {
     pub(crate) ts_dicts: HashMap<Oid, NamedObject>,
 }
 
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
 impl Catalog {
     /// The database this is the catalog of.
     pub fn database(&self) -> Option<&Database> {

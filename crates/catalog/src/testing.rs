@@ -1,5 +1,5 @@
 //! For tests: catalogs from a directory of CSV files, one a catalog, as `COPY ... WITH (FORMAT csv, HEADER)` writes them
-//! (columns of type `regproc` cast to `oid`, those of type `anyarray` left empty).
+//! (see `testdata/dump.sh`: columns of type `regproc` as OIDs, those of type `anyarray` empty).
 #![allow(clippy::indexing_slicing, reason = "reads a trusted dump; tests only")]
 
 use std::collections::HashMap;
@@ -112,6 +112,7 @@ impl CsvDir {
                 Layout::Int16 => Datum::Int16(text.parse().ok()?),
                 Layout::Int32 => Datum::Int32(text.parse().ok()?),
                 Layout::UInt32 => Datum::UInt32(text.parse().ok()?),
+                Layout::Int64 => Datum::Int64(text.parse().ok()?),
                 Layout::Float32 => Datum::Float32(text.parse().ok()?),
                 Layout::Name | Layout::Bytes => Datum::bytes(text),
                 _ => return None,
@@ -204,4 +205,64 @@ fn array_items(text: &str) -> Vec<String> {
         items.push(item);
     }
     items
+}
+
+/// Every row of a catalog as text, by a name of its own: for comparing two. Left out is what a dump cannot show: missing
+/// values, statistics, the files of mapped relations.
+pub fn describe(catalog: &Catalog) -> std::collections::BTreeMap<String, String> {
+    let mut out = std::collections::BTreeMap::new();
+    fn all<K: std::fmt::Debug, V: std::fmt::Debug>(
+        out: &mut std::collections::BTreeMap<String, String>,
+        kind: &str,
+        map: &HashMap<K, V>,
+    ) {
+        out.extend(map.iter().map(|(k, v)| (format!("{kind} {k:?}"), format!("{v:?}"))));
+    }
+    for relation in catalog.relations.values() {
+        let mut relation = (**relation).clone();
+        relation.attributes =
+            relation.attributes.iter().map(|a| crate::rows::Attribute { missing: None, ..a.clone() }).collect();
+        if relation.oid.0 < builtin::FIRST_NORMAL_OID {
+            relation.locator = None;
+        }
+        out.insert(format!("relation {}", relation.oid), format!("{relation:?}"));
+    }
+    all(&mut out, "namespace", &catalog.namespaces);
+    all(&mut out, "type", &catalog.types);
+    all(&mut out, "type row", &catalog.type_rows);
+    all(&mut out, "range", &catalog.ranges);
+    all(&mut out, "enum", &catalog.enums);
+    all(&mut out, "proc", &catalog.procs);
+    all(&mut out, "proc settings", &catalog.proc_settings);
+    all(&mut out, "aggregate", &catalog.aggregates);
+    all(&mut out, "initial", &catalog.aggregate_initial);
+    all(&mut out, "operator", &catalog.operators);
+    all(&mut out, "cast", &catalog.casts);
+    all(&mut out, "family", &catalog.opfamilies);
+    all(&mut out, "class", &catalog.opclasses);
+    all(&mut out, "amop", &catalog.amops_by_operator);
+    for (family, procs) in &catalog.amprocs {
+        let mut procs: Vec<String> = procs.iter().map(|p| format!("{p:?}")).collect();
+        procs.sort();
+        out.insert(format!("amproc {family}"), procs.join("\n"));
+    }
+    all(&mut out, "collation", &catalog.collations);
+    all(&mut out, "database", &catalog.databases);
+    for role in catalog.roles.values() {
+        let mut role = (**role).clone();
+        role.member_of.sort_unstable();
+        out.insert(format!("role {}", role.oid), format!("{role:?}"));
+    }
+    all(&mut out, "rules", &catalog.rules);
+    all(&mut out, "constraints", &catalog.constraints);
+    all(&mut out, "domain constraints", &catalog.domain_constraints);
+    all(&mut out, "language", &catalog.languages);
+    all(&mut out, "access method", &catalog.access_methods);
+    all(&mut out, "tablespace", &catalog.tablespaces);
+    all(&mut out, "configuration", &catalog.ts_configs);
+    all(&mut out, "dictionary", &catalog.ts_dicts);
+    let mut settings: Vec<String> = catalog.role_settings.iter().map(|s| format!("{s:?}")).collect();
+    settings.sort();
+    out.insert("role settings".to_owned(), settings.join("\n"));
+    out
 }
