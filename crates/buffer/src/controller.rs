@@ -172,3 +172,7 @@ impl Controller {
         self.distance = self.initial_distance.min(self.max_pinned);
     }
 }
+
+#[cfg(test)]
+#[path = "controller_tests.rs"]
+mod tests;

@@ -49,21 +49,27 @@ struct Waiting {
 
 /// What the clock hand found.
 pub(crate) enum Sweep {
-    /// In use, or just taken by someone else.
+    /// Pinned.
     Busy,
+    /// Changed by someone else just now.
+    Lost,
     /// Its usage count was lowered.
     Aged,
     /// Unpinned and unused: now pinned once, by the hand. The state is that before.
     Claimed(u64),
 }
 
+/// One cache line.
 #[repr(align(64))]
 pub(crate) struct Frame {
     state: AtomicU64,
     tag: [AtomicU64; 3],
     pub(crate) latch: RwLock<()>,
-    waiting: Mutex<Waiting>,
+    /// Made when someone waits or a read fails.
+    waiting: Mutex<Option<Box<Waiting>>>,
 }
+
+const _: () = assert!(size_of::<Frame>() == 64, "a frame's header is one cache line");
 
 impl Frame {
     pub(crate) fn new() -> Self {
@@ -103,9 +109,10 @@ impl Frame {
         for (cell, word) in self.tag.iter().zip(words) {
             cell.store(word, Ordering::Relaxed);
         }
-        *self.waiting.lock() = Waiting::default();
+        let stale = self.waiting.lock().take();
         let before = self.state.swap(TAGGED | IN_FLIGHT | USAGE | (2 * PIN), Ordering::AcqRel);
         debug_assert_eq!(before & !(USAGE_MASK | FAILED), PIN, "only a claimed, untagged frame is started");
+        drop(stale);
     }
 
     /// Another pin on a page that was found in the table, whose partition is locked. Returns the state before.
@@ -143,7 +150,7 @@ impl Frame {
         let aged = state & USAGE_MASK > 0;
         let wanted = if aged { state - USAGE } else { state + PIN };
         match self.state.compare_exchange(state, wanted, Ordering::AcqRel, Ordering::Relaxed) {
-            Err(_) => Sweep::Busy,
+            Err(_) => Sweep::Lost,
             Ok(_) if aged => Sweep::Aged,
             Ok(_) => Sweep::Claimed(state),
         }
@@ -166,14 +173,15 @@ impl Frame {
     /// Says why the read failed. The caller, who has the partition's write lock, takes the page out of the table and then
     /// calls [`Frame::wake`].
     pub(crate) fn failed(&self, error: Error) {
-        self.waiting.lock().error = Some(error);
+        self.waiting.lock().get_or_insert_default().error = Some(error);
         let before = self.state.fetch_xor(IN_FLIGHT | TAGGED | FAILED, Ordering::AcqRel);
         debug_assert_eq!(before & (TAGGED | IN_FLIGHT | FAILED), TAGGED | IN_FLIGHT, "only a read in flight fails");
     }
 
     /// Wakes who waits, then gives up the read's pin; returns whether it was the last.
     pub(crate) fn wake(&self) -> bool {
-        let wakers = std::mem::take(&mut self.waiting.lock().wakers);
+        let wakers =
+            self.waiting.lock().as_mut().map(|waiting| std::mem::take(&mut waiting.wakers)).unwrap_or_default();
         let last = self.unpin();
         wakers.into_iter().for_each(Waker::wake);
         last
@@ -190,13 +198,15 @@ impl Frame {
         if state & VALID != 0 {
             Poll::Ready(Ok(()))
         } else if state & IN_FLIGHT != 0 {
-            if !waiting.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
-                waiting.wakers.push(cx.waker().clone());
+            let wakers = &mut waiting.get_or_insert_default().wakers;
+            if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                wakers.push(cx.waker().clone());
             }
             Poll::Pending
         } else {
             debug_assert!(state & FAILED != 0, "a pinned page is valid, in flight or failed");
-            Poll::Ready(Err(waiting.error.clone().unwrap_or(Error::NoUnpinnedBuffers)))
+            let error = waiting.as_ref().and_then(|waiting| waiting.error.clone());
+            Poll::Ready(Err(error.unwrap_or(Error::NoUnpinnedBuffers)))
         }
     }
 }

@@ -127,6 +127,10 @@ impl Wake for Unpark {
 
 /// Runs a future of this crate on the calling thread.
 pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    // As a rule the first poll is enough, and a waker that wakes would be allocated in vain.
+    if let Poll::Ready(output) = Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop())) {
+        return output;
+    }
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut cx = Context::from_waker(&waker);
     loop {

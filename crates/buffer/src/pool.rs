@@ -294,13 +294,15 @@ impl BufferPool {
         }
     }
 
-    /// A frame without a page, pinned once for the caller; `None` if the hand has gone round without finding one.
+    /// A frame without a page, pinned once for the caller; `None` if the hand has gone round three times and every frame
+    /// was pinned. (Once could mislead: others' hands pin the frames that they look at for a moment.)
     fn claim(&self) -> Option<u32> {
         let mut busy = 0usize;
-        while busy <= self.frames.len() {
+        while busy <= 3 * self.frames.len() {
             let number = (self.hand.fetch_add(1, Ordering::Relaxed) % self.frames.len()) as u32;
             match self.frame(number).sweep() {
                 Sweep::Busy => busy += 1,
+                Sweep::Lost => {}
                 Sweep::Aged => busy = 0,
                 Sweep::Claimed(state) if state & TAGGED == 0 => return Some(number),
                 Sweep::Claimed(_) => {

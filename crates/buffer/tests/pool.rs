@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use common::{Fixture, MAIN, Wakes, pool, stamp, stamped};
-use stegodon_buffer::{BufferPool, Error, IoCounters};
+use stegodon_buffer::{BufferPool, Error, IoCounters, PoolOptions};
 use stegodon_format::ids::BlockNumber;
 use stegodon_io::fault::{Fault, FaultMethod, HeldMethod};
 use stegodon_io::{SyncMethod, WorkerMethod};
@@ -136,6 +136,28 @@ fn a_page_that_is_none_is_refused_and_a_page_of_zeros_is_not() {
     assert!(pool.read(&relation, MAIN, BlockNumber(2)).wait().unwrap().latch_shared().view().is_new());
     file.write_all_at(&stamped(1, 1), 8192).unwrap();
     assert!(pool.read(&relation, MAIN, BlockNumber(1)).wait().is_ok());
+}
+
+#[test]
+fn checksums_are_verified_where_the_cluster_has_them() {
+    let fixture = Fixture::new();
+    let page: &[u8; 8192] = include_bytes!("../../format/testdata/heap_page.bin");
+    let mut flipped = *page;
+    flipped[5000] ^= 4;
+    // The page's checksum is that of block 0.
+    std::fs::write(fixture.path(1), [*page, *page, [0; 8192]].concat()).unwrap();
+    std::fs::write(fixture.path(2), flipped).unwrap();
+    let read = |verify_checksums, relation, block| {
+        let pool =
+            BufferPool::with_options(PoolOptions { frames: 16, verify_checksums }, Arc::new(SyncMethod)).unwrap();
+        pool.read(&fixture.open(relation), MAIN, BlockNumber(block)).wait().map(drop)
+    };
+    assert_eq!((read(true, 1, 0), read(true, 1, 2)), (Ok(()), Ok(())));
+    for (relation, block) in [(1, 1), (2, 0)] {
+        let Err(Error::InvalidPage { why, .. }) = read(true, relation, block) else { panic!("{relation} {block}") };
+        assert!(why.starts_with("page verification failed, calculated checksum "), "{why}");
+        assert_eq!(read(false, relation, block), Ok(()));
+    }
 }
 
 #[test]

@@ -190,6 +190,11 @@ impl Catalog {
         self.amprocs.get(&family)?.iter().find(found).map(|a| a.function)
     }
 
+    /// The support functions of a family.
+    pub fn amprocs_of_family(&self, family: Oid) -> &[AmProc] {
+        self.amprocs.get(&family).map_or(&[], Vec::as_slice)
+    }
+
     /// A collation by OID.
     pub fn collation(&self, oid: Oid) -> Option<&Arc<CollationRow>> {
         self.collations.get(&oid)

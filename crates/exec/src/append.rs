@@ -52,7 +52,7 @@ impl Producer for Running {
             if let Some(prune) = &self.operator.prune {
                 let execution = &self.operator.execution;
                 execution.prepare(&self.operator.needs).await?;
-                let kept = execution.with_context(|cx| stegodon_plan::prune(prune, cx))?;
+                let kept = crate::prune::kept(execution, prune)?;
                 self.waiting.retain(|(i, _, _)| kept.contains(i));
             }
         }

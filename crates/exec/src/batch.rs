@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use stegodon_functions::expr_type;
 use stegodon_nodes::Expr;
 use stegodon_types::{Layout, SqlError, SqlResult, TypeCatalog};
 
@@ -13,7 +12,7 @@ pub(crate) const BATCH_ROWS: usize = 4096;
 
 /// The layout of an expression's values.
 pub(crate) fn layout_of(types: &dyn TypeCatalog, expr: &Expr) -> SqlResult<Layout> {
-    let desc = types.type_desc(expr_type(expr))?;
+    let desc = types.type_desc(expr.type_oid())?;
     desc.layout.ok_or_else(|| SqlError::unsupported(format_args!("type {}", desc.name)))
 }
 

@@ -48,9 +48,9 @@ fn find(error: &DataFusionError) -> Option<&SqlError> {
 
 fn find_in_arrow(error: &ArrowError) -> Option<&SqlError> {
     match error {
-        ArrowError::ExternalError(inner) => inner
-            .downcast_ref::<SqlError>()
-            .or_else(|| inner.downcast_ref::<DataFusionError>().and_then(find)),
+        ArrowError::ExternalError(inner) => {
+            inner.downcast_ref::<SqlError>().or_else(|| inner.downcast_ref::<DataFusionError>().and_then(find))
+        }
         _ => None,
     }
 }

@@ -60,11 +60,13 @@ impl Evaluate {
                     let indices = selection.map(|s| arrow_array::UInt32Array::from(s.rows().to_vec()));
                     let columns = places.iter().map(|&place| {
                         let column = input.columns().get(place);
-                        let column = column.ok_or_else(|| SqlError::internal("a plan reads a column that is not there"))?;
+                        let column =
+                            column.ok_or_else(|| SqlError::internal("a plan reads a column that is not there"))?;
                         Ok(match &indices {
                             None => Arc::clone(column),
-                            Some(rows) => arrow_select::take::take(column.as_ref(), rows, None)
-                                .map_err(SqlError::internal)?,
+                            Some(rows) => {
+                                arrow_select::take::take(column.as_ref(), rows, None).map_err(SqlError::internal)?
+                            }
                         })
                     });
                     (columns.collect::<SqlResult<Vec<_>>>()?, kept)
@@ -119,5 +121,52 @@ impl Producer for Running {
                 return Ok(Some(output));
             }
         }
+    }
+}
+
+/// Computes columns and puts them behind the input's own.
+#[derive(Debug)]
+pub(crate) struct AppendColumns {
+    pub(crate) execution: Arc<Execution>,
+    pub(crate) columns: Vec<Evaluator>,
+    pub(crate) needs: Needs,
+    pub(crate) schema: SchemaRef,
+}
+
+impl Operator for AppendColumns {
+    fn name(&self) -> &'static str {
+        "Columns"
+    }
+
+    fn start(self: Arc<Self>, partition: usize, inputs: Vec<Input>) -> SqlResult<Box<dyn Producer>> {
+        let [input] = inputs.as_slice() else { return Err(crate::operator::malformed("Columns has one child")) };
+        Ok(Box::new(Appending { input: input.start(partition)?, operator: self, ready: false }))
+    }
+}
+
+struct Appending {
+    operator: Arc<AppendColumns>,
+    input: Batches,
+    ready: bool,
+}
+
+#[async_trait]
+impl Producer for Appending {
+    async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        let Some(input) = self.input.next().await? else { return Ok(None) };
+        let operator = &self.operator;
+        if !self.ready {
+            operator.execution.prepare(&operator.needs).await?;
+            self.ready = true;
+        }
+        let over = Batch::new(input.columns(), input.num_rows());
+        // Whoever asks for these columns takes in all rows before it gives one: the first error is the statement's.
+        let Partial { value, error, .. } =
+            operator.execution.with_context(|cx| evaluate_all(&operator.columns, cx, &over, None))?;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let columns = input.columns().iter().cloned().chain(value).collect();
+        batch(&operator.schema, columns, input.num_rows()).map(Some)
     }
 }

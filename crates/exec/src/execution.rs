@@ -4,23 +4,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
+use stegodon_access::Storage;
+use stegodon_buffer::StreamOptions;
 use stegodon_catalog::{Catalog, CatalogView};
 use stegodon_functions::{EvalContext, Session};
 use stegodon_types::{Datum, FormatSettings, SqlError, SqlResult, SqlState, TypeContext};
 
 use crate::counters::Counters;
 use crate::initplan::InitPlans;
-use stegodon_access::Storage;
 
-/// Everything one execution of a plan reads besides its input: parameters, snapshot, settings, cancel flag, memory
-/// limits. Plans hold it; nothing else does.
-pub struct Execution {
+/// What an execution is started with.
+pub struct ExecutionOptions {
     /// The cluster's files.
     pub storage: Arc<Storage>,
     /// The catalogs, seen along the session's search path.
     pub view: Arc<CatalogView>,
     /// How values are read and written.
-    pub format: FormatSettings,
+    pub format: Arc<FormatSettings>,
     /// What functions ask of the session.
     pub session: Arc<dyn Session>,
     /// `$1`, `$2`, ….
@@ -31,14 +31,32 @@ pub struct Execution {
     pub work_mem_bytes: usize,
     /// `work_mem * hash_mem_multiplier`.
     pub hash_mem_bytes: usize,
-    /// Whether each node's rows and time are counted (`EXPLAIN ANALYZE`).
+    /// How scans read ahead.
+    pub stream: StreamOptions,
+    /// Counts each node's rows and time (`EXPLAIN ANALYZE`).
     pub instrument: bool,
+    /// How many plan nodes there are to count.
+    pub nodes: usize,
+}
+
+/// Everything one execution of a plan reads besides its input: parameters, snapshot, settings, cancel flag, memory
+/// limits. Plans hold it; nothing else does.
+pub struct Execution {
+    options: ExecutionOptions,
     /// What was counted, by plan node.
     pub counters: Counters,
     /// Executor slots: results of initplans.
-    pub(crate) slots: RwLock<Arc<[Option<Datum>]>>,
+    slots: RwLock<Arc<[Option<Datum>]>>,
     /// How the slots are filled.
     pub(crate) init_plans: InitPlans,
+}
+
+impl std::ops::Deref for Execution {
+    type Target = ExecutionOptions;
+
+    fn deref(&self) -> &ExecutionOptions {
+        &self.options
+    }
 }
 
 /// A flag that stops an execution from outside.
@@ -72,6 +90,11 @@ impl CancelFlag {
 }
 
 impl Execution {
+    pub(crate) fn new(options: ExecutionOptions, init_plans: InitPlans, slots: usize) -> Self {
+        let counters = Counters::new(options.nodes);
+        Self { options, counters, slots: RwLock::new(vec![None; slots].into()), init_plans }
+    }
+
     /// The catalogs.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.view.catalog
@@ -83,17 +106,17 @@ impl Execution {
         f(&EvalContext {
             catalog: self.catalog(),
             types: self.view.as_ref(),
-            settings: &self.format,
+            settings: self.format.as_ref(),
             session: self.session.as_ref(),
             params: &self.params,
             exec_params: &slots,
-            subplans: None,
+            subplans: Some(self),
         })
     }
 
     /// What printing and comparing values asks.
     pub(crate) fn type_context(&self) -> TypeContext<'_> {
-        TypeContext::new(self.view.as_ref(), &self.format)
+        TypeContext::new(self.view.as_ref(), self.format.as_ref())
     }
 
     /// Fills executor slots.

@@ -119,7 +119,8 @@ impl Running {
 
     fn update(&mut self, input: &RecordBatch, groups: &[usize], group_count: usize) -> SqlResult<()> {
         for (call, accumulator) in self.operator.calls.iter().zip(&mut self.accumulators) {
-            let column = |&i: &usize| input.columns().get(i).cloned().ok_or_else(|| malformed("an argument is missing"));
+            let column =
+                |&i: &usize| input.columns().get(i).cloned().ok_or_else(|| malformed("an argument is missing"));
             let args = call.args.iter().map(column).collect::<SqlResult<Vec<_>>>()?;
             let filter = call.filter.as_ref().map(column).transpose()?;
             let filter = filter.as_ref().map(as_boolean).transpose()?;

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use parking_lot::Mutex;
-use stegodon_functions::{array_from_columns, for_each_child};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::ParamKind;
 use stegodon_plan::node::{InitPlan, InitPlanKind};
 use stegodon_types::{Datum, Layout, SqlError, SqlResult, SqlState, value_at};
 
 use crate::execution::Execution;
-use crate::operator::{Input, Physical};
+use crate::operator::Input;
 
 /// The subqueries of one execution.
 #[derive(Default)]
@@ -50,19 +49,28 @@ impl Needs {
         needs
     }
 
+    /// The rows of one subplan.
+    pub(crate) fn subplan(subplan: usize) -> Self {
+        Needs { slots: BTreeSet::new(), subplans: BTreeSet::from([subplan]) }
+    }
+
     fn visit(&mut self, expr: &Expr) {
         match expr {
             Expr::Param(p) if p.kind == ParamKind::Exec => {
                 self.slots.insert(p.id);
             }
             Expr::SubPlan(s) => {
-                // Its test's parameters are its own columns, not slots.
                 self.subplans.insert(s.plan_id);
+                // Its test's parameters are its own columns, not slots.
+                s.params.iter().for_each(|(_, e)| self.visit(e));
                 return;
             }
             _ => {}
         }
-        for_each_child(expr, &mut |child| self.visit(child));
+        let _ = expr.try_each_child::<std::convert::Infallible>(&mut |child| {
+            self.visit(child);
+            Ok(())
+        });
     }
 }
 
@@ -159,13 +167,12 @@ async fn run(execution: &Execution, entry: &Entry, input: Input) -> SqlResult<Ve
             };
             Ok(entry.layouts.iter().enumerate().map(value).collect())
         }
-        InitPlanKind::Array { array_type, element_type } => {
+        InitPlanKind::Array { element_type, .. } => {
             let mut columns = Vec::new();
             while let Some(batch) = batches.next().await? {
                 columns.extend(batch.columns().first().cloned());
             }
-            let array = execution.with_context(|cx| array_from_columns(cx, array_type, element_type, &columns))?;
-            Ok(vec![Some(array)])
+            Ok(vec![Some(crate::arrays::from_columns(execution.view.as_ref(), element_type, &columns)?)])
         }
     }
 }
@@ -174,9 +181,4 @@ impl std::fmt::Debug for InitPlans {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("InitPlans").field("count", &self.entries.len()).finish()
     }
-}
-
-/// A lowered subplan, ready to be started.
-pub(crate) fn input(plan: Physical, context: &Arc<datafusion_execution::TaskContext>) -> Input {
-    Input::new(plan, Arc::clone(context))
 }

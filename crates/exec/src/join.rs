@@ -68,11 +68,7 @@ pub(crate) fn hash_join(execution: &Arc<Execution>, join: EquiJoin) -> SqlResult
 }
 
 /// A merge join of sorted sides. Output: the outer columns, then the inner ones; the outer ones only for Semi and Anti.
-pub(crate) fn merge_join(
-    execution: &Arc<Execution>,
-    join: EquiJoin,
-    options: Vec<SortOptions>,
-) -> SqlResult<Physical> {
+pub(crate) fn merge_join(execution: &Arc<Execution>, join: EquiJoin, options: Vec<SortOptions>) -> SqlResult<Physical> {
     let kind = match join.kind {
         JoinKind::Inner => JoinType::Inner,
         JoinKind::Left => JoinType::Left,
@@ -160,10 +156,7 @@ impl PhysicalExpr for Condition {
         Vec::new()
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn PhysicalExpr>>,
-    ) -> DfResult<Arc<dyn PhysicalExpr>> {
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn PhysicalExpr>>) -> DfResult<Arc<dyn PhysicalExpr>> {
         Ok(self)
     }
 

@@ -8,7 +8,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use stegodon_types::{
     Collation, Layout, SqlError, SqlResult, TypeCatalog, TypeContext, TypeDesc, encode_equality_key, encode_key,
-    is_own_key, value_at,
+    is_own_key, oids, value_at,
 };
 
 use crate::execution::Execution;
@@ -31,6 +31,8 @@ pub(crate) struct KeyEncoding {
     collation: Collation,
     keeps: Keeps,
     own: bool,
+    /// An integer whose key is an int8, to be compared with other integers.
+    widen: bool,
 }
 
 impl KeyEncoding {
@@ -38,27 +40,64 @@ impl KeyEncoding {
     pub(crate) fn new(execution: &Execution, type_oid: Oid, collation: Oid, keeps: Keeps) -> SqlResult<Self> {
         let ty = execution.view.type_desc(type_oid)?;
         let layout = ty.layout.ok_or_else(|| SqlError::unsupported(format_args!("type {}", ty.name)))?;
-        let collation = execution.view.collation_kind(collation)?;
+        let collation = execution.view.collation(collation)?;
         match keeps {
             Keeps::Equality => collation.check_equality()?,
             Keeps::Order => collation.check_order()?,
         }
         let own = is_own_key(&ty);
-        Ok(Self { ty, layout, collation, keeps, own })
+        Ok(Self { ty, layout, collation, keeps, own, widen: false })
+    }
+
+    /// Encodings under which values of two types compare; `None` where the operator itself must be asked.
+    pub(crate) fn common(
+        execution: &Execution,
+        left: Oid,
+        right: Oid,
+        collation: Oid,
+        keeps: Keeps,
+    ) -> SqlResult<Option<(Self, Self)>> {
+        let left = Self::new(execution, left, collation, keeps)?;
+        let right = Self::new(execution, right, collation, keeps)?;
+        // Text under bytewise equality is its own key whatever it is called; bpchar's key drops its blanks.
+        let same = left.ty.oid == right.ty.oid
+            || (left.own && right.own && left.layout == right.layout && left.layout == Layout::Bytes);
+        if same {
+            return Ok(Some((left, right)));
+        }
+        let integers = |k: &Self| matches!(k.ty.oid, oids::INT2 | oids::INT4 | oids::INT8);
+        if integers(&left) && integers(&right) {
+            return Ok(Some((left.widened(), right.widened())));
+        }
+        Ok(None)
+    }
+
+    fn widened(mut self) -> Self {
+        self.widen = true;
+        self
     }
 
     /// The Arrow type of the key.
     pub(crate) fn data_type(&self) -> DataType {
-        if self.own { self.layout.arrow() } else { DataType::LargeBinary }
+        if self.widen {
+            DataType::Int64
+        } else if self.own {
+            self.layout.arrow()
+        } else {
+            DataType::LargeBinary
+        }
     }
 
     /// Whether the value is its own key.
     pub(crate) fn is_own(&self) -> bool {
-        self.own
+        self.own && !self.widen
     }
 
     /// The keys of a column. NULL stays NULL.
     pub(crate) fn encode(&self, cx: &TypeContext<'_>, values: &ArrayRef) -> SqlResult<ArrayRef> {
+        if self.widen {
+            return arrow::compute::cast(values, &DataType::Int64).map_err(SqlError::internal);
+        }
         if self.own {
             return Ok(Arc::clone(values));
         }

@@ -51,7 +51,15 @@ impl Operator for NestLoop {
         let outer_rows = outer.start(partition)?;
         let memory = MemoryConsumer::new("nested loop").register(&outer.context().runtime_env().memory_pool);
         let inner_input = Some(inner.clone());
-        Ok(Box::new(Running { operator: self, outer: outer_rows, inner_input, inner: None, memory, current: None, failed: None }))
+        Ok(Box::new(Running {
+            operator: self,
+            outer: outer_rows,
+            inner_input,
+            inner: None,
+            memory,
+            current: None,
+            failed: None,
+        }))
     }
 }
 
@@ -134,12 +142,7 @@ impl Running {
 
 impl NestLoop {
     /// The rows of `inner` that match one outer row, and the error of the first pair that fails.
-    fn matches(
-        &self,
-        outer: &RecordBatch,
-        row: usize,
-        inner: &RecordBatch,
-    ) -> SqlResult<(Vec<u32>, Option<SqlError>)> {
+    fn matches(&self, outer: &RecordBatch, row: usize, inner: &RecordBatch) -> SqlResult<(Vec<u32>, Option<SqlError>)> {
         let rows = inner.num_rows();
         let Some(filter) = self.filter.as_ref().filter(|_| rows > 0) else {
             return Ok(((0..rows as u32).collect(), None));

@@ -16,9 +16,7 @@ use datafusion_physical_expr::EquivalenceProperties;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::{StreamExt, stream};
 use stegodon_types::{SqlError, SqlResult};
 
@@ -54,6 +52,11 @@ impl Input {
     /// A plan, to be run in a context.
     pub(crate) fn new(plan: Physical, context: Arc<TaskContext>) -> Self {
         Self { plan, context }
+    }
+
+    /// The same plan in another context.
+    pub(crate) fn within(&self, context: Arc<TaskContext>) -> Self {
+        Self { plan: Arc::clone(&self.plan), context }
     }
 
     /// Starts a partition.

@@ -47,11 +47,11 @@ struct RunningResult {
     input: From,
 }
 
-impl RunningResult {
+impl ResultRows {
     async fn passes(&self) -> SqlResult<bool> {
-        let Some(filter) = &self.operator.filter else { return Ok(true) };
-        let execution = &self.operator.execution;
-        execution.prepare(&self.operator.needs).await?;
+        let Some(filter) = &self.filter else { return Ok(true) };
+        let execution = &self.execution;
+        execution.prepare(&self.needs).await?;
         let value = execution.with_context(|cx| filter.evaluate_const(cx))?;
         Ok(value == Some(stegodon_types::Datum::Bool(true)))
     }
@@ -62,12 +62,12 @@ impl Producer for RunningResult {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         match std::mem::replace(&mut self.input, From::Nothing) {
             From::Nothing => Ok(None),
-            From::OneRow => match self.passes().await? {
+            From::OneRow => match self.operator.passes().await? {
                 true => Ok(Some(batch(&schema([]), Vec::new(), 1)?)),
                 false => Ok(None),
             },
             From::Child(input, partition) => {
-                if !self.passes().await? {
+                if !self.operator.passes().await? {
                     return Ok(None);
                 }
                 self.input = From::Running(input.start(partition)?);
@@ -144,4 +144,3 @@ impl Producer for RunningValues {
         batch(&values.schema, columns, done).map(Some)
     }
 }
-

@@ -3,7 +3,7 @@
 //! A tour, in the order in which a row is found: [`page`] is the 8 KiB block with its line pointers; [`heap_tuple`] the
 //! tuple that one points to, with its transaction ids and flags; [`attr`] walks its values; [`varlena`] tells inline,
 //! compressed and TOASTed values apart, and decompresses ([`pglz`], lz4); [`toast`] is how the rest of a long value is
-//! cut. [`vm`] says which blocks need no look at transactions; [`slru`] is where transactions' fates and multixacts are
+//! cut; [`btree`] is the index that leads to a row. [`vm`] says which blocks need no look at transactions; [`slru`] is where transactions' fates and multixacts are
 //! kept; [`twophase`] is a prepared transaction. A directory is opened through [`version`], [`control`], [`relmap`] and
 //! [`paths`]; [`checksum`] tells a torn or misplaced page.
 //!

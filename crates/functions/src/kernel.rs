@@ -14,6 +14,8 @@ pub struct CallInfo {
     pub function: Oid,
     /// The collation that the inputs give it.
     pub collation: Collation,
+    /// Its OID.
+    pub input_collation: Oid,
     /// The arguments' types, polymorphism resolved.
     pub arg_types: Vec<Arc<TypeDesc>>,
     /// The result's type, polymorphism resolved.
@@ -46,7 +48,7 @@ pub type Entry = (u32, KernelFn);
 
 static KERNELS: LazyLock<HashMap<u32, KernelFn>> = LazyLock::new(|| {
     let mut map = HashMap::new();
-    for family in crate::kernels::FAMILIES {
+    for family in crate::kernels::FAMILIES.iter().flat_map(|f| f.iter()) {
         for &(oid, kernel) in *family {
             map.entry(oid).or_insert(kernel);
         }

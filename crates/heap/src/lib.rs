@@ -9,7 +9,7 @@
 //! A scan with conditions uses two deformers: the first for the columns that the conditions need, the second for the
 //! others, on the offsets that are left.
 //!
-//! This crate does not read pages, and does not know what a snapshot is: it asks a [`Visibility`].
+//! This crate does not read pages. Who sees what is decided by a [`Visibility`], as a rule `txn`'s checker.
 //!
 //! ```
 //! use stegodon_format::ids::{AttrNumber, BlockNumber, Oid};
@@ -39,9 +39,10 @@ pub mod error;
 pub mod hot;
 pub mod page;
 pub mod toast;
+mod walk;
 
 pub use columns::{Columns, Toasted};
 pub use deform::{Deformer, SystemColumn};
 pub use desc::{Attribute, TupleDesc};
 pub use error::{Error, Result};
-pub use page::{HeapPage, Visibility, visible_to_all};
+pub use page::{HeapPage, Visibility, visible_to_all, visible_to_toast};

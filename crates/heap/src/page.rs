@@ -3,11 +3,13 @@
 use stegodon_format::heap_tuple::HeapTupleRef;
 use stegodon_format::ids::{BlockNumber, MultiXactId, OffsetNumber, Tid, Xid};
 use stegodon_format::page::PageRef;
+use stegodon_txn::{VisibilityChecker, toast_chunk_is_visible};
 use stegodon_types::SqlError;
 
 use crate::error::{Error, Result};
 
-/// A snapshot's answers about tuples. `txn` has them.
+/// Answers about tuples: an MVCC snapshot's, which is [`VisibilityChecker`]; or those of [`visible_to_all`] and
+/// [`visible_to_toast`].
 pub trait Visibility {
     /// Why it cannot say.
     type Error: Into<SqlError>;
@@ -24,21 +26,41 @@ pub trait Visibility {
     }
 }
 
-/// A snapshot that sees every tuple there is (PostgreSQL's `SnapshotAny`).
-pub fn visible_to_all() -> impl Visibility<Error = SqlError> {
-    struct All;
-    impl Visibility for All {
-        type Error = SqlError;
+impl Visibility for VisibilityChecker {
+    type Error = stegodon_txn::Error;
 
-        fn is_visible(&mut self, _: HeapTupleRef<'_>, _: Tid) -> std::result::Result<bool, SqlError> {
-            Ok(true)
-        }
-
-        fn multixact_updater(&mut self, _: MultiXactId) -> std::result::Result<Xid, SqlError> {
-            Ok(Xid::INVALID)
-        }
+    fn is_visible(&mut self, tuple: HeapTupleRef<'_>, _: Tid) -> std::result::Result<bool, Self::Error> {
+        self.check(tuple).map(stegodon_txn::Visibility::is_visible)
     }
-    All
+
+    fn multixact_updater(&mut self, multixact: MultiXactId) -> std::result::Result<Xid, Self::Error> {
+        VisibilityChecker::multixact_updater(self, multixact)
+    }
+}
+
+/// Decides by looking at the tuple alone.
+struct ByTuple(fn(HeapTupleRef<'_>) -> bool);
+
+impl Visibility for ByTuple {
+    type Error = SqlError;
+
+    fn is_visible(&mut self, tuple: HeapTupleRef<'_>, _: Tid) -> std::result::Result<bool, SqlError> {
+        Ok((self.0)(tuple))
+    }
+
+    fn multixact_updater(&mut self, _: MultiXactId) -> std::result::Result<Xid, SqlError> {
+        Ok(Xid::INVALID)
+    }
+}
+
+/// Sees every tuple there is (PostgreSQL's `SnapshotAny`).
+pub fn visible_to_all() -> impl Visibility<Error = SqlError> {
+    ByTuple(|_| true)
+}
+
+/// Sees the chunks of a TOAST table that a visible pointer may lead to (`SnapshotToast`).
+pub fn visible_to_toast() -> impl Visibility<Error = SqlError> {
+    ByTuple(toast_chunk_is_visible)
 }
 
 /// A page of a heap, with what messages call it.

@@ -124,6 +124,16 @@ impl ColumnConstraint {
         !self.filters.is_empty() || !self.member_of.is_empty()
     }
 
+    /// Whether a value lies before the range.
+    pub(crate) fn is_below(&self, key: &IndexKey, value: Option<ValueRef<'_>>) -> SqlResult<bool> {
+        self.low.as_ref().map_or(Ok(false), |low| Ok(low.is_below(low.order(key, value)?)))
+    }
+
+    /// Whether a value lies behind the range.
+    pub(crate) fn is_above(&self, key: &IndexKey, value: Option<ValueRef<'_>>) -> SqlResult<bool> {
+        self.high.as_ref().map_or(Ok(false), |high| Ok(high.is_above(high.order(key, value)?)))
+    }
+
     /// Whether a value passes what could not be merged.
     fn passes_filters(&self, key: &IndexKey, value: Option<ValueRef<'_>>) -> SqlResult<bool> {
         for filter in &self.filters {
@@ -145,14 +155,7 @@ impl ColumnConstraint {
         if self.has_points && !self.points.contains(key, value)? {
             return Ok(false);
         }
-        if let Some(low) = &self.low
-            && low.is_below(low.order(key, value)?)
-        {
-            return Ok(false);
-        }
-        if let Some(high) = &self.high
-            && high.is_above(high.order(key, value)?)
-        {
+        if self.is_below(key, value)? || self.is_above(key, value)? {
             return Ok(false);
         }
         self.passes_filters(key, value)
@@ -178,6 +181,8 @@ pub(crate) struct Constraints {
     pub(crate) prefix: usize,
     /// The columns to look at once the prefix and the range column agree.
     pub(crate) filter_columns: Vec<usize>,
+    /// Whether there are any, or row comparisons.
+    pub(crate) has_filters: bool,
     scratch: Points,
 }
 
@@ -211,6 +216,7 @@ impl Constraints {
             let behind = i > prefix && (column.has_points || column.low.is_some() || column.high.is_some());
             (behind || column.has_filters()).then_some(i)
         }));
+        self.has_filters = !self.filter_columns.is_empty() || self.rows_used > 0;
         Ok(())
     }
 
@@ -313,8 +319,10 @@ impl Constraints {
         let Some(constraint) = self.columns.get_mut(column) else { return Ok(()) };
         self.scratch.type_oid = type_oid;
         if !constraint.has_points {
-            self.scratch.compare = Some(compare);
-            std::mem::swap(&mut constraint.points, &mut self.scratch);
+            // Moved, not swapped: each buffer keeps its size, so that rescans do not grow it again.
+            constraint.points.values.append(&mut self.scratch.values);
+            constraint.points.type_oid = type_oid;
+            constraint.points.compare = Some(compare);
             constraint.has_points = true;
         } else if let Some(between) = key.comparator(constraint.points.type_oid, type_oid) {
             // Both are sorted: one pass over both.

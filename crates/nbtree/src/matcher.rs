@@ -41,95 +41,121 @@ pub(crate) enum Verdict {
     Undecided,
 }
 
+/// Where the arrays of a scan stand.
+#[derive(Debug)]
+struct Cursor {
+    /// One point per column of the prefix.
+    points: [u32; MAX_ATTRIBUTES],
+    /// Where that is in the index.
+    position: Position,
+    /// How often it has moved.
+    moves: u64,
+}
+
+impl Cursor {
+    fn at(&self, column: usize) -> usize {
+        self.points.get(column).map_or(0, |&point| point as usize)
+    }
+
+    fn put(&mut self, column: usize, point: usize) {
+        if let Some(slot) = self.points.get_mut(column) {
+            *slot = point as u32;
+        }
+    }
+
+    /// Goes to the first point of each column from `from` on.
+    fn rewind(&mut self, keys: &Constraints, direction: Direction, from: usize) {
+        for column in from..keys.prefix {
+            let first = match direction {
+                Direction::Forward => 0,
+                Direction::Backward => points_of(keys, column).saturating_sub(1),
+            };
+            self.put(column, first);
+        }
+    }
+
+    /// Recomputes the position from the points.
+    fn place(&mut self, desc: &IndexDesc, keys: &Constraints, direction: Direction) {
+        self.position = Position::new(desc, keys, &self.points, direction);
+    }
+
+    /// Moves `column` to another point, and those behind it to their first.
+    fn advance(&mut self, keys: &Constraints, direction: Direction, column: usize, point: usize) {
+        self.put(column, point);
+        self.rewind(keys, direction, column + 1);
+        self.moves += 1;
+    }
+
+    /// Moves the last of the first `columns` columns to its next point, and the ones before it where it has none left.
+    fn carry(&mut self, desc: &IndexDesc, keys: &Constraints, direction: Direction, columns: usize) -> Verdict {
+        for column in (0..columns).rev() {
+            let at = self.at(column);
+            let next = match direction {
+                Direction::Forward if at + 1 < points_of(keys, column) => at + 1,
+                Direction::Backward if at > 0 => at - 1,
+                _ => continue,
+            };
+            self.advance(keys, direction, column, next);
+            self.place(desc, keys, direction);
+            return Verdict::Before;
+        }
+        Verdict::End
+    }
+}
+
+fn points_of(keys: &Constraints, column: usize) -> usize {
+    keys.columns.get(column).map_or(0, |constraint| constraint.points.values.len())
+}
+
 /// The keys of a scan and where its arrays stand.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     pub(crate) desc: Arc<IndexDesc>,
     pub(crate) direction: Direction,
     keys: Constraints,
-    cursor: [u32; MAX_ATTRIBUTES],
-    position: Position,
-    /// How often the cursor has moved.
-    pub(crate) moves: u64,
+    cursor: Cursor,
     scratch: Vec<u8>,
 }
 
 impl Matcher {
     pub(crate) fn new(desc: Arc<IndexDesc>, direction: Direction) -> Self {
-        Self {
-            desc,
-            direction,
-            keys: Constraints::default(),
-            cursor: [0; MAX_ATTRIBUTES],
-            position: Position::start(),
-            moves: 0,
-            scratch: Vec::new(),
-        }
+        let cursor = Cursor { points: [0; MAX_ATTRIBUTES], position: Position::start(), moves: 0 };
+        Self { desc, direction, keys: Constraints::default(), cursor, scratch: Vec::new() }
     }
 
     /// Takes new keys. False if nothing can satisfy them.
     pub(crate) fn set(&mut self, keys: &[ScanKey]) -> Result<bool> {
         self.keys.set(&self.desc, keys)?;
-        self.moves = 0;
-        self.rewind(0);
-        self.place();
+        self.cursor.moves = 0;
+        self.cursor.rewind(&self.keys, self.direction, 0);
+        self.cursor.place(&self.desc, &self.keys, self.direction);
         Ok(!self.keys.empty)
     }
 
-    /// The constraints, for tests and for whoever explains them.
+    /// Whether there are keys that order cannot decide.
+    pub(crate) fn has_filters(&self) -> bool {
+        self.keys.has_filters
+    }
+
+    /// How often the cursor has moved since the keys were set.
+    pub(crate) fn moves(&self) -> u64 {
+        self.cursor.moves
+    }
+
     #[cfg(test)]
     pub(crate) fn keys(&self) -> &Constraints {
         &self.keys
     }
 
-    /// Sets the cursor to the first point of each column from `from` on.
-    fn rewind(&mut self, from: usize) {
-        for column in from..self.keys.prefix {
-            let first = match self.direction {
-                Direction::Forward => 0,
-                Direction::Backward => self.points_of(column).saturating_sub(1),
-            };
-            self.put(column, first);
-        }
-    }
-
-    fn points_of(&self, column: usize) -> usize {
-        self.keys.columns.get(column).map_or(0, |constraint| constraint.points.values.len())
-    }
-
-    fn put(&mut self, column: usize, point: usize) {
-        if let Some(slot) = self.cursor.get_mut(column) {
-            *slot = point as u32;
-        }
-    }
-
-    /// Recomputes the position from the cursor.
-    fn place(&mut self) {
-        self.position = Position::new(&self.desc, &self.keys, &self.cursor, self.direction);
-    }
-
-    /// Moves the last of the first `columns` columns to its next point, and the ones before it where it has none left.
-    fn carry(&mut self, columns: usize) -> Verdict {
-        for column in (0..columns).rev() {
-            let at = self.cursor.get(column).map_or(0, |&point| point as usize);
-            let next = match self.direction {
-                Direction::Forward if at + 1 < self.points_of(column) => at + 1,
-                Direction::Backward if at > 0 => at - 1,
-                _ => continue,
-            };
-            self.put(column, next);
-            self.rewind(column + 1);
-            self.moves += 1;
-            self.place();
-            return Verdict::Before;
-        }
-        Verdict::End
+    #[cfg(test)]
+    pub(crate) fn position(&self) -> &Position {
+        &self.cursor.position
     }
 
     /// How `tuple` lies to the position, in index order.
     pub(crate) fn side(&mut self, tuple: IndexTuple<'_>, is_pivot: bool) -> SqlResult<Side> {
         let count = tuple.attribute_count(self.desc.attributes.len());
-        self.position.compare(&self.desc, &self.keys, tuple, count, is_pivot, &mut self.scratch)
+        self.cursor.position.compare(&self.desc, &self.keys, tuple, count, is_pivot, &mut self.scratch)
     }
 
     /// Whether `tuple` agrees with the prefix at its cursor and with the range column's bounds. Moves nothing. If the
@@ -139,24 +165,17 @@ impl Matcher {
         for (column, (constraint, key)) in
             self.keys.columns.iter().zip(&self.desc.keys).enumerate().take(self.keys.prefix + 1)
         {
-            if constraint.has_points {
-                let point = self.cursor.get(column).map_or(0, |&point| point as usize);
-                let value = values.get(column, &mut self.scratch)?;
-                if constraint.points.order(key, value, point)?.is_ne() {
-                    return Ok(false);
-                }
-            } else if constraint.low.is_some() || constraint.high.is_some() {
-                let value = values.get(column, &mut self.scratch)?;
-                if let Some(low) = &constraint.low
-                    && low.is_below(low.order(key, value)?)
-                {
-                    return Ok(false);
-                }
-                if let Some(high) = &constraint.high
-                    && high.is_above(high.order(key, value)?)
-                {
-                    return Ok(false);
-                }
+            if !constraint.has_points && constraint.low.is_none() && constraint.high.is_none() {
+                continue;
+            }
+            let value = values.get(column, &mut self.scratch)?;
+            let agrees = if constraint.has_points {
+                constraint.points.order(key, value, self.cursor.at(column))?.is_eq()
+            } else {
+                !constraint.is_below(key, value)? && !constraint.is_above(key, value)?
+            };
+            if !agrees {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -166,32 +185,40 @@ impl Matcher {
     pub(crate) fn check(&mut self, tuple: IndexTuple<'_>) -> SqlResult<Verdict> {
         let count = tuple.attribute_count(self.desc.attributes.len());
         let verdict = self.check_required(tuple, count)?;
-        if verdict != Verdict::Match || self.filters_pass(tuple)? { Ok(verdict) } else { Ok(Verdict::Filtered) }
+        if verdict != Verdict::Match || !self.keys.has_filters || self.filters_pass(tuple)? {
+            Ok(verdict)
+        } else {
+            Ok(Verdict::Filtered)
+        }
     }
 
     /// [`Matcher::check`] without filters: the columns whose order tells about the tuples that follow. For a high key,
     /// it is the answer for every tuple behind it.
     pub(crate) fn check_required(&mut self, tuple: IndexTuple<'_>, count: usize) -> SqlResult<Verdict> {
-        let desc = Arc::clone(&self.desc);
-        let mut values = TupleValues::new(&desc, tuple)?;
-        let mut moved = false;
-        for (column, key) in desc.keys.iter().enumerate().take(self.keys.prefix) {
-            if column >= count {
-                self.place_if(moved);
-                return Ok(Verdict::Undecided);
-            }
-            let value = values.get(column, &mut self.scratch)?;
-            let at = self.cursor.get(column).map_or(0, |&point| point as usize);
-            let Some(constraint) = self.keys.columns.get(column) else { break };
+        let Self { desc, direction, keys, cursor, scratch } = self;
+        let (desc, direction) = (&**desc, *direction);
+        let mut values = TupleValues::new(desc, tuple)?;
+        let before = cursor.moves;
+        for (column, (key, constraint)) in desc.keys.iter().zip(&keys.columns).enumerate().take(keys.prefix) {
+            let undecided = column >= count;
             let points = &constraint.points;
-            match self.direction.apply(points.order(key, value, at)?) {
+            let at = cursor.at(column);
+            let mut value = None;
+            let mut order = Ordering::Less;
+            if !undecided {
+                value = values.get(column, scratch)?;
+                order = direction.apply(points.order(key, value, at)?);
+            }
+            match order {
                 Ordering::Equal => {}
                 Ordering::Less => {
-                    self.place_if(moved);
-                    return Ok(Verdict::Before);
+                    if cursor.moves != before {
+                        cursor.place(desc, keys, direction);
+                    }
+                    return Ok(if undecided { Verdict::Undecided } else { Verdict::Before });
                 }
                 Ordering::Greater => {
-                    let found = match self.direction {
+                    let found = match direction {
                         Direction::Forward => {
                             let len = points.values.len();
                             let (next, equal) = points.find(key, value, at + 1, len)?;
@@ -203,21 +230,20 @@ impl Matcher {
                             if equal { Some((next, true)) } else { next.checked_sub(1).map(|next| (next, false)) }
                         }
                     };
-                    let Some((next, equal)) = found else { return Ok(self.carry(column)) };
-                    self.put(column, next);
-                    self.rewind(column + 1);
-                    self.moves += 1;
-                    moved = true;
+                    let Some((next, equal)) = found else { return Ok(cursor.carry(desc, keys, direction, column)) };
+                    cursor.advance(keys, direction, column, next);
                     if !equal {
-                        self.place();
+                        cursor.place(desc, keys, direction);
                         return Ok(Verdict::Before);
                     }
                 }
             }
         }
-        self.place_if(moved);
-        let column = self.keys.prefix;
-        let (Some(key), Some(constraint)) = (desc.keys.get(column), self.keys.columns.get(column)) else {
+        if cursor.moves != before {
+            cursor.place(desc, keys, direction);
+        }
+        let column = keys.prefix;
+        let (Some(key), Some(constraint)) = (desc.keys.get(column), keys.columns.get(column)) else {
             return Ok(Verdict::Match);
         };
         if constraint.low.is_none() && constraint.high.is_none() {
@@ -226,26 +252,14 @@ impl Matcher {
         if column >= count {
             return Ok(Verdict::Undecided);
         }
-        let value = values.get(column, &mut self.scratch)?;
-        let below = match &constraint.low {
-            Some(low) => low.is_below(low.order(key, value)?),
-            None => false,
-        };
-        let above = match &constraint.high {
-            Some(high) if !below => high.is_above(high.order(key, value)?),
-            _ => false,
-        };
-        Ok(match (below, above, self.direction) {
-            (false, false, _) => Verdict::Match,
-            (true, _, Direction::Forward) | (_, true, Direction::Backward) => Verdict::Before,
-            _ => self.carry(column),
+        let value = values.get(column, scratch)?;
+        Ok(if constraint.is_below(key, value)? {
+            if direction == Direction::Forward { Verdict::Before } else { cursor.carry(desc, keys, direction, column) }
+        } else if constraint.is_above(key, value)? {
+            if direction == Direction::Backward { Verdict::Before } else { cursor.carry(desc, keys, direction, column) }
+        } else {
+            Verdict::Match
         })
-    }
-
-    fn place_if(&mut self, moved: bool) {
-        if moved {
-            self.place();
-        }
     }
 
     /// Whether `tuple` passes the keys that order cannot decide.

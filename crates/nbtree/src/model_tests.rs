@@ -48,14 +48,17 @@ fn random_value(random: &mut Random, type_oid: Oid, domain: u64) -> Datum {
     }
 }
 
-/// An argument, near the values there are and between them.
-fn random_argument(random: &mut Random, type_oid: Oid, domain: u64) -> Option<Datum> {
+/// An argument: mostly one of the values there may be, else near them or between.
+fn random_argument(random: &mut Random, type_oid: Oid, domain: u64) -> Datum {
+    if random.below(3) > 0 {
+        return random_value(random, type_oid, domain);
+    }
     let value = random.below(domain * 3 + 4) as i64 - 2;
-    Some(match type_oid {
+    match type_oid {
         INT4 => Datum::Int32(value as i32),
         INT8 => Datum::Int64(value),
         _ => Datum::bytes(format!("{value:03}")),
-    })
+    }
 }
 
 struct World {
@@ -82,7 +85,7 @@ fn random_world(random: &mut Random) -> World {
         .collect();
     let attributes = types.iter().map(|&type_oid| attribute(type_oid)).collect();
     let desc = Arc::new(IndexDesc::new("i", attributes, keys, false).unwrap());
-    let domain = random.pick(&[2, 5, 30, 400]);
+    let domain = random.pick(&[2, 4, 8, 30, 400]);
     let n_rows = random.pick(&[0, 1, 20, 200, 1500]);
     let nulls = random.pick(&[3, 20, 1000]);
     let mut rows: Vec<Row> = (0..random.below(n_rows + 1))
@@ -106,7 +109,32 @@ fn random_world(random: &mut Random) -> World {
     World { desc, types, domain, source, met }
 }
 
+/// Points on each of the first columns, perhaps a range on the next: what arrays are made for.
+fn prefix_keys(random: &mut Random, world: &World) -> Vec<ScanKey> {
+    let n_keys = world.desc.keys.len();
+    let prefix = random.below(n_keys as u64 + 1) as usize;
+    let mut keys = Vec::new();
+    for column in 0..prefix {
+        let type_oid = world.types[column];
+        let elements = (0..=random.below(5)).map(|_| Some(random_argument(random, type_oid, world.domain)));
+        keys.push(ScanKey::any(column, Strategy::Equal, type_oid, elements.collect()));
+    }
+    if prefix < n_keys {
+        for strategy in [Strategy::GreaterEqual, Strategy::Greater, Strategy::Less, Strategy::LessEqual] {
+            if random.one_in(3) {
+                let type_oid = world.types[prefix];
+                let value = Some(random_argument(random, type_oid, world.domain));
+                keys.push(ScanKey::compare(prefix, strategy, type_oid, value));
+            }
+        }
+    }
+    keys
+}
+
 fn random_keys(random: &mut Random, world: &World) -> Vec<ScanKey> {
+    if random.one_in(3) {
+        return prefix_keys(random, world);
+    }
     let n_keys = world.desc.keys.len() as u64;
     let inequalities = [Strategy::Less, Strategy::LessEqual, Strategy::GreaterEqual, Strategy::Greater];
     let argument_type = |random: &mut Random, column: usize| match world.types[column] {
@@ -123,26 +151,25 @@ fn random_keys(random: &mut Random, world: &World) -> Vec<ScanKey> {
                 1 => ScanKey::is_not_null(column),
                 2..=5 => {
                     let elements = (0..random.below(7))
-                        .map(|_| if random.one_in(8) { None } else { random_argument(random, type_oid, world.domain) })
+                        .map(|_| (!random.one_in(8)).then(|| random_argument(random, type_oid, world.domain)))
                         .collect();
                     ScanKey::any(column, strategy, type_oid, elements)
                 }
                 6 => {
                     let strategy = random.pick(&inequalities);
                     let in_order = random.one_in(2);
-                    let members = (0..1 + random.below(n_keys))
+                    let members = (0..=random.below(n_keys))
                         .map(|i| {
                             let column = if in_order { i as usize } else { random.below(n_keys) as usize };
                             let type_oid = argument_type(random, column);
-                            let value =
-                                if random.one_in(15) { None } else { random_argument(random, type_oid, world.domain) };
+                            let value = (!random.one_in(15)).then(|| random_argument(random, type_oid, world.domain));
                             RowMember { column, argument: Argument { value, type_oid } }
                         })
                         .collect();
                     ScanKey::Row { strategy, members }
                 }
                 _ => {
-                    let value = if random.one_in(25) { None } else { random_argument(random, type_oid, world.domain) };
+                    let value = (!random.one_in(25)).then(|| random_argument(random, type_oid, world.domain));
                     ScanKey::compare(column, strategy, type_oid, value)
                 }
             }

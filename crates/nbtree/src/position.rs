@@ -172,4 +172,19 @@ impl Position {
         };
         Ok(Side { order, truncated: false })
     }
+
+    /// The values of the prefix, and whether plus infinity follows: for tests.
+    #[cfg(test)]
+    pub(crate) fn explain(&self, keys: &Constraints) -> (Vec<Option<Datum>>, bool) {
+        let value = |(column, source): (usize, &Source)| {
+            let constraint = keys.columns.get(column)?;
+            match *source {
+                Source::Point(point) => constraint.points.values.get(point as usize)?.clone(),
+                Source::Low => constraint.low.as_ref()?.value.clone(),
+                Source::High => constraint.high.as_ref()?.value.clone(),
+                Source::RowMember { row, member } => keys.row(row as usize)?.members.get(member as usize)?.1.clone(),
+            }
+        };
+        (self.sources.iter().take(self.len).enumerate().map(value).collect(), self.after_equals)
+    }
 }

@@ -81,7 +81,7 @@ enum Step {
     VerifyLink { left: BlockNumber, block: BlockNumber },
     Left { origin: BlockNumber, prev: BlockNumber, at: BlockNumber, tries: u8 },
     LeftOrigin { origin: BlockNumber, prev: BlockNumber },
-    LeftOriginRight { at: BlockNumber },
+    LeftOriginRight { at: BlockNumber, hops: u32 },
     Done,
 }
 
@@ -198,7 +198,7 @@ impl<S: PageSource> BtreeScan<S> {
                 Step::Meta => stegodon_format::btree::METAPAGE,
                 Step::Down { block, .. } | Step::Right { block, .. } => block,
                 Step::VerifyLink { left, .. } => left,
-                Step::Left { at, .. } | Step::LeftOriginRight { at } => at,
+                Step::Left { at, .. } | Step::LeftOriginRight { at, .. } => at,
                 Step::LeftOrigin { origin, .. } => origin,
             };
             let read = ready!(self.source.poll_read(block, cx));
@@ -229,7 +229,7 @@ impl<S: PageSource> BtreeScan<S> {
         self.counters.searches += 1;
         self.first_leaf = true;
         self.behind = false;
-        self.moves_at_descent = self.matcher.moves;
+        self.moves_at_descent = self.matcher.moves();
         self.forget_walk();
         self.step = match self.root {
             Some((block, level)) => Step::Down { block, level, from: From::Cache },
@@ -272,8 +272,8 @@ impl<S: PageSource> BtreeScan<S> {
                 Ok(false)
             }
             Step::Left { origin, prev, at, tries } => self.step_left(origin, prev, at, tries, pin),
-            Step::LeftOrigin { origin, prev } => self.step_left_origin(origin, Some(prev), &pin).map(|()| false),
-            Step::LeftOriginRight { at } => self.step_left_origin(at, None, &pin).map(|()| false),
+            Step::LeftOrigin { origin, prev } => self.step_left_origin(origin, Some(prev), 0, &pin).map(|()| false),
+            Step::LeftOriginRight { at, hops } => self.step_left_origin(at, None, hops, &pin).map(|()| false),
         }
     }
 
@@ -364,11 +364,12 @@ impl<S: PageSource> BtreeScan<S> {
         let (name, source) = (&self.matcher.desc.name, &self.source);
         let opaque = source.with_page(&pin, |p| Ok::<_, Error>(page::open(name, at, p)?.opaque))?;
         if !page::is_deleted(&opaque) && opaque.next == Some(origin) {
+            self.walk(at)?;
             if !opaque.is_ignored() {
                 return self.read_leaf(at, None, pin);
             }
             // Half dead: go on to its left.
-            self.step_from(at, opaque.prev)?;
+            self.step_from(at, opaque.prev);
             return Ok(false);
         }
         self.step = match opaque.next {
@@ -379,34 +380,40 @@ impl<S: PageSource> BtreeScan<S> {
     }
 
     /// Looks again at the page that was being left, to learn why no left sibling leads back to it.
-    fn step_left_origin(&mut self, origin: BlockNumber, prev: Option<BlockNumber>, pin: &S::Pin) -> Result<()> {
+    fn step_left_origin(
+        &mut self,
+        origin: BlockNumber,
+        prev: Option<BlockNumber>,
+        hops: u32,
+        pin: &S::Pin,
+    ) -> Result<()> {
         let (name, source) = (&self.matcher.desc.name, &self.source);
         let opaque = source.with_page(pin, |p| Ok::<_, Error>(page::open(name, origin, p)?.opaque))?;
+        // Pages were split or deleted meanwhile: blocks met before may be met again.
+        self.anchor = None;
+        self.walked = 0;
         if page::is_deleted(&opaque) {
             // Its keys now belong to the first page to the right that is not deleted: go on from there.
             let Some(next) = opaque.next else { return Err(Error::FellOffTheEnd { index: name.clone() }) };
-            self.walk(next)?;
-            self.step = Step::LeftOriginRight { at: next };
+            if hops > self.source.block_count()? {
+                return Err(Error::CircularChain { index: name.clone(), block: next });
+            }
+            self.step = Step::LeftOriginRight { at: next, hops: hops + 1 };
             return Ok(());
         }
         if prev.is_some() && opaque.prev == prev {
             return Err(Error::NoLeftSibling { index: name.clone(), block: origin });
         }
-        // Pages were split or deleted meanwhile: blocks met before may be met again.
-        self.forget_walk();
-        self.step_from(origin, opaque.prev)
+        self.step_from(origin, opaque.prev);
+        Ok(())
     }
 
     /// Steps left from `origin`, whose left link is `prev`.
-    fn step_from(&mut self, origin: BlockNumber, prev: Option<BlockNumber>) -> Result<()> {
+    fn step_from(&mut self, origin: BlockNumber, prev: Option<BlockNumber>) {
         self.step = match prev {
-            Some(prev) => {
-                self.walk(prev)?;
-                Step::Left { origin, prev, at: prev, tries: 0 }
-            }
+            Some(prev) => Step::Left { origin, prev, at: prev, tries: 0 },
             None => Step::Done,
         };
-        Ok(())
     }
 
     /// Copies a leaf's matches and decides where to go next. `start` is where a descent came in.
@@ -422,7 +429,7 @@ impl<S: PageSource> BtreeScan<S> {
         })?;
         self.counters.leaf_pages += 1;
         let first = std::mem::replace(&mut self.first_leaf, false);
-        let moved = self.matcher.moves != self.moves_at_descent;
+        let moved = self.matcher.moves() != self.moves_at_descent;
         // One more leaf is tried before a descent, unless the scan has only just come down: the array's next value is
         // often near, and a leaf costs less than a descent. Without a move a descent would come to the same leaf again.
         let descend = match after {
@@ -445,7 +452,7 @@ impl<S: PageSource> BtreeScan<S> {
                 self.step = Step::Right { block: next, left: Some(block), retried: false };
             }
             (Direction::Forward, None) => self.step = Step::Done,
-            (Direction::Backward, _) => self.step_from(block, opaque.prev)?,
+            (Direction::Backward, _) => self.step_from(block, opaque.prev),
         }
         Ok(self.hand_out(pin))
     }

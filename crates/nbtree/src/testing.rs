@@ -113,7 +113,7 @@ pub(crate) fn row_tuple(desc: &IndexDesc, values: &[Option<Datum>], tids: &[Tid]
         finish(bytes, tid.to_bytes(), 0, values)
     } else {
         let start = bytes.len() as u32;
-        tids.iter().for_each(|tid| bytes.extend(tid.to_bytes()));
+        bytes.extend(tids.iter().flat_map(|tid| tid.to_bytes()));
         let head = Tid::new(BlockNumber(start), OffsetNumber(0x2000 | tids.len() as u16));
         finish(bytes, head.to_bytes(), 0x2000, values)
     }

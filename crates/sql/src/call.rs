@@ -131,10 +131,8 @@ impl Analyzer<'_> {
             && !how.distinct
             && !how.variadic
             && arg_names.is_empty();
-        let projection = plain
-            && name.len() == 1
-            && actual.len() == 1
-            && actual.first().is_some_and(|&t| self.is_row_type(t));
+        let projection =
+            plain && name.len() == 1 && actual.len() == 1 && actual.first().is_some_and(|&t| self.is_row_type(t));
         let detail =
             self.function_detail(name, &actual, arg_names, !how.variadic).map_err(|e| self.place(e, location))?;
         let signature = |a: &Self| a.function_signature(name, &actual, arg_names);
@@ -155,9 +153,9 @@ impl Analyzer<'_> {
                     SqlState::AmbiguousFunction,
                     format!("function {} is not unique", signature(self)),
                 );
-                return Err(e.hint(
-                    "Could not choose a best candidate function. You might need to add explicit type casts.",
-                ));
+                return Err(
+                    e.hint("Could not choose a best candidate function. You might need to add explicit type casts.")
+                );
             }
             FunctionDetail::NotFound => {
                 if projection
@@ -183,14 +181,13 @@ impl Analyzer<'_> {
         let wrong = |a: &Self, m: String| Err(a.error_at(location, SqlState::WrongObjectType, m));
         match proc.kind {
             b'p' => {
-                let e = self.error_at(
-                    location,
-                    SqlState::WrongObjectType,
-                    format!("{} is a procedure", signature(self)),
-                );
+                let e =
+                    self.error_at(location, SqlState::WrongObjectType, format!("{} is a procedure", signature(self)));
                 return Err(e.hint("To call a procedure, use CALL."));
             }
-            b'a' => return self.aggregate_call(&proc, &candidate, args, actual, arg_names, direct, how, &shown, location),
+            b'a' => {
+                return self.aggregate_call(&proc, &candidate, args, actual, arg_names, direct, how, &shown, location);
+            }
             _ => {}
         }
         let what = if proc.kind == b'w' { "window" } else { "normal" };
@@ -217,9 +214,10 @@ impl Analyzer<'_> {
                 );
             }
         } else if how.over.is_none() {
-            return wrong(self, format!("window function {} requires an OVER clause", signature(self)));
+            return wrong(self, format!("window function {shown} requires an OVER clause"));
         }
-        let (args, result_type, variadic) = self.prepare_args(&proc, &candidate, args, actual, how.variadic, location)?;
+        let (args, result_type, variadic) =
+            self.prepare_args(&proc, &candidate, args, actual, how.variadic, location)?;
         if proc.kind == b'w' {
             return self.window_call(&proc, args, result_type, how, location);
         }
@@ -319,7 +317,7 @@ impl Analyzer<'_> {
         let Some(tree) = &proc.arg_defaults else {
             return Err(SqlError::internal("a function has lost its defaults"));
         };
-        crate::stored::expr_list(tree).map_err(|e| self.place(e, location))
+        stegodon_nodes::reader::read_exprs(tree, self.cx.catalog).map_err(|e| self.place(e, location))
     }
 
     /// A function's name and argument types, as errors write them.

@@ -3,10 +3,10 @@
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{
-    ArrayCoerce, CaseTest, CoerceToDomain, CoerceViaIo, CoercionForm, Collate, Const, ConvertRowtype, FuncExpr, Location,
-    ParamKind, Relabel, RowExpr,
+    ArrayCoerce, CaseTest, CoerceToDomain, CoerceViaIo, CoercionForm, Collate, Const, ConvertRowtype, FuncExpr,
+    Location, ParamKind, Relabel, RowExpr,
 };
-use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeKind};
+use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
 
 use crate::context::Analyzer;
 use crate::oids;
@@ -58,7 +58,9 @@ impl Analyzer<'_> {
                 _ => None,
             };
         }
-        if let (Some(te), Some(se)) = (self.element_type(target), self.element_type(source))
+        // The vector types are never reached element by element: they have no NULLs and one dimension.
+        if !matches!(target, oids::OIDVECTOR | oids::INT2VECTOR)
+            && let (Some(te), Some(se)) = (self.element_type(target), self.element_type(source))
             && self.coercion_path(te, se, context).is_some()
         {
             return Some(Path::Array);
@@ -127,35 +129,6 @@ impl Analyzer<'_> {
             i += 1;
         }
         false
-    }
-
-    /// Whether a value of one type *is* a value of the other.
-    pub fn is_binary_coercible(&self, source: Oid, target: Oid) -> bool {
-        if source == target || matches!(target, oids::ANY | oids::ANYELEMENT | oids::ANYCOMPATIBLE) {
-            return true;
-        }
-        let source = self.base_type(source);
-        if source == target {
-            return true;
-        }
-        let kind = self.cx.catalog.type_desc(source).map(|t| &t.kind);
-        match target {
-            oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY if matches!(kind, Some(TypeKind::Array { .. })) => return true,
-            oids::ANYNONARRAY | oids::ANYCOMPATIBLENONARRAY if !matches!(kind, Some(TypeKind::Array { .. })) => {
-                return true;
-            }
-            oids::ANYENUM if matches!(kind, Some(TypeKind::Enum)) => return true,
-            oids::ANYRANGE | oids::ANYCOMPATIBLERANGE if matches!(kind, Some(TypeKind::Range { .. })) => return true,
-            oids::ANYMULTIRANGE | oids::ANYCOMPATIBLEMULTIRANGE
-                if matches!(kind, Some(TypeKind::Multirange { .. })) =>
-            {
-                return true;
-            }
-            oids::RECORD if self.composite_relation(source).is_some() => return true,
-            oids::RECORDARRAY if self.is_composite_array(source) => return true,
-            _ => {}
-        }
-        self.cx.catalog.cast(source, target).is_some_and(|c| c.method == b'b' && c.context == b'i')
     }
 
     /// Coerces to a type and typmod; `None` where there is no way.
@@ -242,8 +215,7 @@ impl Analyzer<'_> {
         }
         if let Some(path) = self.coercion_path(target, input, context) {
             if path == Path::Relabel {
-                let (domain, changed) =
-                    self.coerce_to_domain(node, None, target, context, form, location)?;
+                let (domain, changed) = self.coerce_to_domain(node, None, target, context, form, location)?;
                 return Ok(if changed { domain } else { relabel(domain, target, -1, Oid::INVALID, form) });
             }
             let (base, base_typmod) = self.base_type_and_typmod(target, typmod);
@@ -353,15 +325,8 @@ impl Analyzer<'_> {
         if base == target {
             return Ok((arg, false));
         }
-        let arg = self.coerce_typmod(
-            arg,
-            base,
-            base_typmod,
-            Context::Implicit,
-            CoercionForm::ImplicitCast,
-            location,
-            false,
-        )?;
+        let arg =
+            self.coerce_typmod(arg, base, base_typmod, Context::Implicit, CoercionForm::ImplicitCast, location, false)?;
         let domain = CoerceToDomain { arg, result_type: target, typmod: -1, collation: Oid::INVALID, form };
         Ok((Expr::CoerceToDomain(Box::new(domain)), true))
     }
@@ -596,11 +561,7 @@ impl Analyzer<'_> {
                 return Err(self.error_at(
                     location,
                     SqlState::DatatypeMismatch,
-                    format!(
-                        "{context} types {} and {} cannot be matched",
-                        self.type_name(chosen),
-                        self.type_name(ty)
-                    ),
+                    format!("{context} types {} and {} cannot be matched", self.type_name(chosen), self.type_name(ty)),
                 ));
             } else if !self.is_preferred(chosen)
                 && self.can_coerce(&[chosen], &[ty], Context::Implicit)

@@ -6,7 +6,7 @@ use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{Location, Var, VarSource};
 use stegodon_nodes::query::{CommonTableExpr, FromExpr, RangeTableEntry};
-use stegodon_types::{FormatSettings, SqlError, SqlResult, SqlState};
+use stegodon_types::{SqlError, SqlResult, SqlState, TypeContext};
 
 /// What a statement is analysed under.
 #[derive(Clone, Copy)]
@@ -15,8 +15,8 @@ pub struct AnalyzeContext<'a> {
     pub catalog: &'a Catalog,
     /// Where bare names are looked for.
     pub path: &'a SearchPath,
-    /// The session's settings: literals are read under them.
-    pub settings: &'a FormatSettings,
+    /// The types and the session's settings: literals are read under them.
+    pub types: TypeContext<'a>,
     /// The session's current user.
     pub user: Oid,
     /// `transform_null_equals`.
@@ -152,14 +152,19 @@ pub(crate) struct Analyzer<'a> {
     /// The levels around it, outermost first.
     pub outer: Vec<ParseState>,
     pub params: ParamTypes,
+    /// How many BETWEENs are around what is being analysed.
+    pub between_depth: u32,
+    /// Of each COLLATE, where its operand and where it stands.
+    pub collate_places: Vec<(Location, Location)>,
 }
 
 impl<'a> Analyzer<'a> {
     pub fn new(cx: AnalyzeContext<'a>, source: &'a str, params: ParamTypes) -> Self {
         let state = ParseState { resolve_unknowns: true, ..ParseState::default() };
-        Self { cx, source, state, outer: Vec::new(), params }
+        Self { cx, source, state, outer: Vec::new(), params, between_depth: 0, collate_places: Vec::new() }
     }
 
+    /// The database's catalogs.
     pub fn catalog(&self) -> &'a Catalog {
         self.cx.catalog
     }

@@ -29,7 +29,12 @@ pub(crate) fn alias_names(alias: Option<&pb::Alias>) -> SqlResult<Option<AliasNa
 }
 
 /// The range table entry of something that is no table.
-pub(crate) fn plain_entry(kind: RangeTableKind, name: String, has_alias: bool, columns: Vec<String>) -> RangeTableEntry {
+pub(crate) fn plain_entry(
+    kind: RangeTableKind,
+    name: String,
+    has_alias: bool,
+    columns: Vec<String>,
+) -> RangeTableEntry {
     RangeTableEntry {
         kind,
         name,
@@ -73,11 +78,11 @@ impl Analyzer<'_> {
             Some(NodeEnum::RangeVar(rv)) => self.from_table(rv),
             Some(NodeEnum::RangeSubselect(s)) => self.from_subquery(s),
             Some(NodeEnum::RangeFunction(f)) => self.from_function(f),
-            Some(NodeEnum::JoinExpr(j)) => stacker::maybe_grow(
-                crate::context::STACK_RED_ZONE_BYTES,
-                crate::context::STACK_BYTES,
-                || self.from_join(j),
-            ),
+            Some(NodeEnum::JoinExpr(j)) => {
+                stacker::maybe_grow(crate::context::STACK_RED_ZONE_BYTES, crate::context::STACK_BYTES, || {
+                    self.from_join(j)
+                })
+            }
             Some(NodeEnum::RangeTableSample(s)) => self.unsupported(loc(s.location), "TABLESAMPLE"),
             Some(NodeEnum::RangeTableFunc(f)) => self.unsupported(loc(f.location), "XMLTABLE"),
             Some(NodeEnum::JsonTable(f)) => self.unsupported(loc(f.location), "JSON_TABLE"),
@@ -125,10 +130,7 @@ impl Analyzer<'_> {
             ));
         }
         let mut given = alias.columns.iter();
-        Ok(own
-            .iter()
-            .map(|n| if n.is_empty() { String::new() } else { given.next().unwrap_or(n).clone() })
-            .collect())
+        Ok(own.iter().map(|n| if n.is_empty() { String::new() } else { given.next().unwrap_or(n).clone() }).collect())
     }
 
     fn from_table(&mut self, rv: &pb::RangeVar) -> SqlResult<FromItem> {
@@ -146,17 +148,13 @@ impl Analyzer<'_> {
             _ => None,
         };
         if let Some(what) = wrong_kind {
-            let e = self.error_at(
-                location,
-                SqlState::WrongObjectType,
-                format!("cannot open relation \"{}\"", rel.name),
-            );
+            let e =
+                self.error_at(location, SqlState::WrongObjectType, format!("cannot open relation \"{}\"", rel.name));
             return Err(e.detail(format!("This operation is not supported for {what}.")));
         }
         let own: Vec<String> =
             rel.attributes.iter().map(|a| if a.dropped { String::new() } else { a.name.clone() }).collect();
-        let types: Vec<(Oid, i32, Oid)> =
-            rel.attributes.iter().map(|a| (a.type_oid, a.typmod, a.collation)).collect();
+        let types: Vec<(Oid, i32, Oid)> = rel.attributes.iter().map(|a| (a.type_oid, a.typmod, a.collation)).collect();
         let columns = self.aliased_columns(&own, alias.as_ref(), "table")?;
         let kind = RangeTableKind::Relation { relation: rel.oid, relkind: rel.kind, inherit: rv.inh, sample: None };
         let name = alias.as_ref().map_or_else(|| rel.name.clone(), |a| a.name.clone());
@@ -182,11 +180,8 @@ impl Analyzer<'_> {
         if let Some(rel) = found {
             return Ok(std::sync::Arc::clone(rel));
         }
-        let whole = if rv.schemaname.is_empty() {
-            rv.relname.clone()
-        } else {
-            format!("{}.{}", rv.schemaname, rv.relname)
-        };
+        let whole =
+            if rv.schemaname.is_empty() { rv.relname.clone() } else { format!("{}.{}", rv.schemaname, rv.relname) };
         let e = self.error_at(location, SqlState::UndefinedTable, format!("relation \"{whole}\" does not exist"));
         let future = rv.schemaname.is_empty()
             && (self.state.future_ctes.contains(&rv.relname)
@@ -403,11 +398,9 @@ impl Analyzer<'_> {
         let mut merged = match kind {
             JoinKind::Left => left,
             JoinKind::Right => right,
-            JoinKind::Full => Expr::Coalesce(Coalesce {
-                result_type: ty,
-                collation: Oid::INVALID,
-                args: vec![left, right],
-            }),
+            JoinKind::Full => {
+                Expr::Coalesce(Coalesce { result_type: ty, collation: Oid::INVALID, args: vec![left, right] })
+            }
             _ if matches!(left, Expr::Var(_)) || !matches!(right, Expr::Var(_)) => left,
             _ => right,
         };

@@ -72,17 +72,13 @@ impl Analyzer<'_> {
         let preferred_in = |category: u8, t: Oid| self.category(t) == category && self.is_preferred(t);
 
         // The most exact matches win.
-        keep_most(&mut list, &|c| {
-            bases.iter().zip(&c.arg_types).filter(|(b, t)| **b != UNKNOWN && b == t).count()
-        });
+        keep_most(&mut list, &|c| bases.iter().zip(&c.arg_types).filter(|(b, t)| **b != UNKNOWN && b == t).count());
         if list.len() == 1 {
             return list.pop();
         }
         // Then the most exact or preferred ones.
         keep_most(&mut list, &|c| {
-            let good = |(b, t): &(&Oid, &Oid)| {
-                **b != UNKNOWN && (*b == *t || preferred_in(self.category(**b), **t))
-            };
+            let good = |(b, t): &(&Oid, &Oid)| **b != UNKNOWN && (*b == *t || preferred_in(self.category(**b), **t));
             bases.iter().zip(&c.arg_types).filter(good).count()
         });
         if list.len() == 1 {
@@ -225,7 +221,8 @@ impl Analyzer<'_> {
                 continue;
             };
             let Some(old) = list.get_mut(at) else { continue };
-            let rank = |c: &Candidate| (c.path_position, usize::from(c.variadic_count > 0), c.variadic_count, c.default_count);
+            let rank =
+                |c: &Candidate| (c.path_position, usize::from(c.variadic_count > 0), c.variadic_count, c.default_count);
             match rank(&new).cmp(&rank(old)) {
                 std::cmp::Ordering::Less => *old = new,
                 std::cmp::Ordering::Equal => old.ambiguous = true,
@@ -247,7 +244,9 @@ impl Analyzer<'_> {
             Err(e) if e.state == stegodon_types::SqlState::InvalidSchemaName => return Err(e),
             other => other?,
         };
-        let exact = candidates.iter().position(|c| c.arg_types.len() >= inputs.len() && c.arg_types.iter().zip(inputs).all(|(a, b)| a == b));
+        let exact = candidates
+            .iter()
+            .position(|c| c.arg_types.len() >= inputs.len() && c.arg_types.iter().zip(inputs).all(|(a, b)| a == b));
         let chosen = match exact {
             Some(i) => candidates.into_iter().nth(i),
             None => {
@@ -257,9 +256,7 @@ impl Analyzer<'_> {
                     let is_coercion = source == UNKNOWN
                         || match self.coercion_path(target, source, Context::Explicit) {
                             Some(Path::Relabel) => true,
-                            Some(Path::ViaIo) => {
-                                !(self.is_row_type(source) && self.category(target) == b'S')
-                            }
+                            Some(Path::ViaIo) => !(self.is_row_type(source) && self.category(target) == b'S'),
                             _ => false,
                         };
                     if is_coercion {

@@ -1,11 +1,48 @@
 //! SQL text to typed queries.
 #![deny(unsafe_code)]
 
+mod aggregate;
+pub mod analyze;
+mod call;
+mod clause;
+mod coerce;
+mod collate;
+pub mod context;
+pub mod describe;
+mod equal;
+mod expr;
+mod expr_op;
 mod ffi;
+mod from;
+mod from_function;
+mod function;
 pub mod limits;
+mod literal;
+mod names;
+mod oids;
+mod operator;
+mod options;
 pub mod parse;
+mod polymorphic;
+mod relation;
+pub mod rewrite;
+mod select;
+mod setop;
+pub mod statement;
+mod sublink;
+mod target;
+mod typename;
+mod utility;
+mod window;
+mod write_tags;
 
+pub use analyze::{Analyzed, analyze, analyze_arguments};
+pub use context::{AnalyzeContext, ParamTypes};
+pub use describe::{ResultColumn, result_columns};
 pub use parse::{ParsedStatement, parse};
+pub use rewrite::{Access, Rewritten, rewrite};
+pub use statement::Statement;
+pub use typename::format_type;
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stegodon_catalog::operators::SortOperators;
 use stegodon_catalog::rows::Operator;
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
@@ -42,9 +43,16 @@ impl Analyzer<'_> {
     }
 
     /// The operator for two operand types; `left` is 0 for a prefix operator.
-    pub fn find_operator(&self, name: &[String], left: Oid, right: Oid, location: Location) -> SqlResult<Arc<Operator>> {
+    pub fn find_operator(
+        &self,
+        name: &[String],
+        left: Oid,
+        right: Oid,
+        location: Location,
+    ) -> SqlResult<Arc<Operator>> {
         let prefix = !left.is_valid();
-        let candidates = self.operators_named(name, if prefix { b'l' } else { b'b' }).map_err(|e| self.place(e, location))?;
+        let candidates =
+            self.operators_named(name, if prefix { b'l' } else { b'b' }).map_err(|e| self.place(e, location))?;
         let exact = |l: Oid, r: Oid| candidates.iter().find(|o| o.left == l && o.right == r).cloned();
         let found = if prefix {
             exact(left, right)
@@ -63,10 +71,7 @@ impl Analyzer<'_> {
         let found = match found {
             Some(o) => Some(o),
             None => {
-                let list: Vec<Candidate> = candidates
-                    .iter()
-                    .map(|o| Candidate::of_operator(o, prefix))
-                    .collect();
+                let list: Vec<Candidate> = candidates.iter().map(|o| Candidate::of_operator(o, prefix)).collect();
                 let inputs = if prefix { vec![right] } else { vec![left, right] };
                 let fitting = self.matching(&inputs, list);
                 let chosen = match fitting.len() {
@@ -215,7 +220,13 @@ impl Analyzer<'_> {
     }
 
     /// `=` turned into IS DISTINCT FROM.
-    pub fn make_distinct_op(&mut self, left: Expr, right: Expr, name: &[String], location: Location) -> SqlResult<Expr> {
+    pub fn make_distinct_op(
+        &mut self,
+        left: Expr,
+        right: Expr,
+        name: &[String],
+        location: Location,
+    ) -> SqlResult<Expr> {
         let Expr::Op(op) = self.make_op(name, Some(left), right, location)? else {
             return Err(SqlError::internal("no operator"));
         };
@@ -238,11 +249,7 @@ impl Analyzer<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         if left.len() != right.len() {
-            return Err(self.error_at(
-                location,
-                SqlState::SyntaxError,
-                "unequal number of entries in row expressions",
-            ));
+            return Err(self.error_at(location, SqlState::SyntaxError, "unequal number of entries in row expressions"));
         }
         let mut parts = Vec::new();
         for (l, r) in left.into_iter().zip(right) {
@@ -264,18 +271,10 @@ impl Analyzer<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         if left.len() != right.len() {
-            return Err(self.error_at(
-                location,
-                SqlState::SyntaxError,
-                "unequal number of entries in row expressions",
-            ));
+            return Err(self.error_at(location, SqlState::SyntaxError, "unequal number of entries in row expressions"));
         }
         if left.is_empty() {
-            return Err(self.error_at(
-                location,
-                SqlState::FeatureNotSupported,
-                "cannot compare rows of zero length",
-            ));
+            return Err(self.error_at(location, SqlState::FeatureNotSupported, "cannot compare rows of zero length"));
         }
         let mut ops = Vec::with_capacity(left.len());
         for (l, r) in left.into_iter().zip(right) {
@@ -324,10 +323,8 @@ impl Analyzer<'_> {
             4 => RowCompareKind::GreaterEqual,
             _ => RowCompareKind::Greater,
         };
-        let families = interpretations
-            .iter()
-            .map(|i| i.iter().find(|x| x.1 == strategy).map_or(Oid::INVALID, |x| x.0))
-            .collect();
+        let families =
+            interpretations.iter().map(|i| i.iter().find(|x| x.1 == strategy).map_or(Oid::INVALID, |x| x.0)).collect();
         let mut compare = RowCompare {
             kind,
             operators: Vec::new(),
@@ -364,80 +361,8 @@ impl Analyzer<'_> {
         of(negator).into_iter().filter(|x| x.1 == 3).map(|x| (x.0, 6)).collect()
     }
 
-    /// The sort and equality operators of a type: of its default B-tree class, or only equality of its hash class.
+    /// The sort and equality operators of a type.
     pub fn sort_operators(&self, ty: Oid) -> SortOperators {
-        let base = self.base_type(ty);
-        let mut found = SortOperators::default();
-        if let Some((family, input)) = self.default_family(base, oids::BTREE) {
-            let op = |s| self.cx.catalog.family_operator(family, input, input, s).unwrap_or_default();
-            found.less = op(1);
-            found.equal = op(3);
-            found.greater = op(5);
-        }
-        if let Some((family, input)) = self.default_family(base, oids::HASH) {
-            let equal = self.cx.catalog.family_operator(family, input, input, 1).unwrap_or_default();
-            if !found.equal.is_valid() {
-                found.equal = equal;
-            }
-            found.hashable = found.equal == equal && equal.is_valid();
-        }
-        // Arrays, rows and ranges sort, hash or compare only where their parts do.
-        if !self.parts_comparable(base, |o| o.less.is_valid()) {
-            found.less = Oid::INVALID;
-            found.greater = Oid::INVALID;
-        }
-        if !self.parts_comparable(base, |o| o.equal.is_valid()) {
-            found = SortOperators::default();
-        }
-        if !self.parts_comparable(base, |o| o.hashable) {
-            found.hashable = false;
-        }
-        found
+        self.cx.catalog.sort_operators(ty)
     }
-
-    fn parts_comparable(&self, ty: Oid, ok: fn(&SortOperators) -> bool) -> bool {
-        use stegodon_types::TypeKind;
-        match self.cx.catalog.type_desc(ty).map(|t| &t.kind) {
-            Some(TypeKind::Array { element }) => ok(&self.sort_operators(*element)),
-            Some(TypeKind::Range { subtype, .. }) => ok(&self.sort_operators(*subtype)),
-            Some(TypeKind::Multirange { range }) => ok(&self.sort_operators(*range)),
-            Some(TypeKind::Composite { relation }) => self.cx.catalog.relation(*relation).is_some_and(|r| {
-                r.attributes.iter().filter(|a| !a.dropped).all(|a| ok(&self.sort_operators(a.type_oid)))
-            }),
-            _ => true,
-        }
-    }
-
-    /// The operator family of the default class that takes a type, and the type that it is declared for.
-    fn default_family(&self, ty: Oid, access_method: Oid) -> Option<(Oid, Oid)> {
-        let mut coercible = None;
-        let mut coercible_count = 0;
-        let mut preferred = None;
-        for c in self.cx.catalog.opclasses().filter(|c| c.access_method == access_method && c.default) {
-            if c.input_type == ty {
-                return Some((c.family, c.input_type));
-            }
-            if self.is_binary_coercible(ty, c.input_type) {
-                if self.is_preferred(c.input_type) && self.category(c.input_type) == self.category(ty) {
-                    preferred = Some((c.family, c.input_type));
-                }
-                coercible_count += 1;
-                coercible = Some((c.family, c.input_type));
-            }
-        }
-        preferred.or(if coercible_count == 1 { coercible } else { None })
-    }
-}
-
-/// How values of a type are ordered and told apart; invalid OIDs where they are not.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SortOperators {
-    /// `<`
-    pub less: Oid,
-    /// `=`
-    pub equal: Oid,
-    /// `>`
-    pub greater: Oid,
-    /// Whether `=` can be hashed.
-    pub hashable: bool,
 }

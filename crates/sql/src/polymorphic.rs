@@ -66,12 +66,7 @@ impl Analyzer<'_> {
     }
 
     fn multirange_of(&self, range: Oid) -> Option<Oid> {
-        // pg_range's other direction: multirange types are few and mostly near their range type.
-        self.cx
-            .catalog
-            .types()
-            .find(|t| matches!(t.kind, TypeKind::Multirange { range: r } if r == range))
-            .map(|t| t.oid)
+        self.cx.catalog.range(range).map(|r| r.multirange)
     }
 
     /// Whether argument types can stand for the declared polymorphic ones.
@@ -159,8 +154,11 @@ impl Analyzer<'_> {
     }
 
     fn inconsistent(&self, a: &str, b: &str, ta: Oid, tb: Oid) -> SqlError {
-        mismatch(format!("argument declared {a} is not consistent with argument declared {b}"))
-            .detail(format!("{} versus {}", self.type_name(ta), self.type_name(tb)))
+        mismatch(format!("argument declared {a} is not consistent with argument declared {b}")).detail(format!(
+            "{} versus {}",
+            self.type_name(ta),
+            self.type_name(tb)
+        ))
     }
 
     /// Multirange to range, as far as known, and their agreement.
@@ -198,17 +196,11 @@ impl Analyzer<'_> {
         }
         let Some(element) = f.element else { return Ok(()) };
         if f.non_array && self.base_element_type(element).is_some() {
-            return Err(mismatch(format!(
-                "type matched to anynonarray is an array type: {}",
-                self.type_name(element)
-            )));
+            return Err(mismatch(format!("type matched to anynonarray is an array type: {}", self.type_name(element))));
         }
         let is_enum = |t| self.cx.catalog.type_desc(t).is_some_and(|d| d.kind == TypeKind::Enum);
         if f.is_enum && !is_enum(element) {
-            return Err(mismatch(format!(
-                "type matched to anyenum is not an enum type: {}",
-                self.type_name(element)
-            )));
+            return Err(mismatch(format!("type matched to anyenum is not an enum type: {}", self.type_name(element))));
         }
         Ok(())
     }
@@ -278,9 +270,7 @@ impl Analyzer<'_> {
                 f1.range = Some(ANYRANGE);
                 f1.multirange = Some(ANYMULTIRANGE);
             } else {
-                return Err(mismatch(
-                    "could not determine polymorphic type because input has type unknown".to_owned(),
-                ));
+                return Err(mismatch("could not determine polymorphic type because input has type unknown".to_owned()));
             }
         }
         if uses2 && f2.element.is_none() {
@@ -291,8 +281,7 @@ impl Analyzer<'_> {
                 f2.array = Some(ANYCOMPATIBLEARRAY);
             } else if declared.iter().any(ranges) {
                 return Err(mismatch(
-                    "could not determine polymorphic type anycompatiblerange because input has type unknown"
-                        .to_owned(),
+                    "could not determine polymorphic type anycompatiblerange because input has type unknown".to_owned(),
                 ));
             } else {
                 f2.element = Some(oids::TEXT);

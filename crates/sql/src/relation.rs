@@ -3,7 +3,7 @@
 use pg_query::{NodeEnum, protobuf as pb};
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::Location;
+use stegodon_nodes::expr::{CoercionForm, Location, RowExpr};
 use stegodon_nodes::query::{RangeTableEntry, RangeTableKind};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -123,7 +123,8 @@ impl Analyzer<'_> {
         let relation = match schema {
             None => None,
             Some(s) => {
-                let found = self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name));
+                let found =
+                    self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name));
                 match found {
                     Some(r) => Some(r.oid),
                     None => return Ok(None),
@@ -245,7 +246,13 @@ impl Analyzer<'_> {
                 }
                 _ => row(oids::RECORD),
             },
-            RangeTableKind::Join { .. } => return self.unsupported(location, "the whole row of a join"),
+            RangeTableKind::Join { .. } => Expr::Row(RowExpr {
+                args: item.columns.iter().map(|c| c.expr.clone()).collect(),
+                row_type: oids::RECORD,
+                names: item.columns.iter().map(|c| c.name.clone()).collect(),
+                form: CoercionForm::ImplicitCast,
+                location,
+            }),
             _ => row(oids::RECORD),
         };
         let expr = seen_from(&expr, up, location);
@@ -291,9 +298,7 @@ impl Analyzer<'_> {
     pub fn missing_item(&self, schema: Option<&str>, name: &str, location: Location) -> SqlError {
         let relation = match schema {
             None => self.cx.catalog.relation_on_path(self.cx.path, name),
-            Some(s) => {
-                self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name))
-            }
+            Some(s) => self.cx.catalog.namespace_by_name(s).and_then(|n| self.cx.catalog.relation_by_name(n.oid, name)),
         }
         .map(|r| r.oid);
         let mut found: Option<(u32, usize, &RangeTableEntry)> = None;
@@ -337,7 +342,8 @@ impl Analyzer<'_> {
         let lateral = up > 0 || !self.state.lateral_active;
         let in_namespace = (0..=self.outer.len() as u32).any(|u| {
             self.level(u).is_ok_and(|s| {
-                !s.lateral_active && s.namespace.iter().any(|i| u == up && i.rtindex == rtindex && i.lateral_only && i.lateral_ok)
+                !s.lateral_active
+                    && s.namespace.iter().any(|i| u == up && i.rtindex == rtindex && i.lateral_only && i.lateral_ok)
             })
         });
         if lateral && in_namespace {
@@ -372,17 +378,21 @@ impl Analyzer<'_> {
                         exact.push(rte);
                         continue;
                     }
-                    let distance = penalty + edit_distance(column, name);
-                    if distance > MAX_DISTANCE || distance > column.chars().count() / 2 {
+                    let own = edit_distance(column, name);
+                    let distance = penalty + own;
+                    if distance > MAX_DISTANCE || own > column.len() / 2 {
                         continue;
                     }
                     if distance < best.distance {
                         best = Best { distance, first: Some((&rte.name, name)), second: None };
                     } else if distance == best.distance {
                         if best.second.is_some() {
-                            best.first = None;
+                            // Too many: only a nearer one will do.
+                            best = Best { distance: distance.saturating_sub(1), first: None, second: None };
                         } else if best.first.is_some() {
                             best.second = Some((&rte.name, name));
+                        } else {
+                            best.first = Some((&rte.name, name));
                         }
                     }
                 }
@@ -404,9 +414,8 @@ impl Analyzer<'_> {
         }
         match (best.first, best.second) {
             (Some((t, c)), None) => error.hint(format!("Perhaps you meant to reference the column \"{t}.{c}\".")),
-            (Some((t, c)), Some((t2, c2))) => error.hint(format!(
-                "Perhaps you meant to reference the column \"{t}.{c}\" or the column \"{t2}.{c2}\"."
-            )),
+            (Some((t, c)), Some((t2, c2))) => error
+                .hint(format!("Perhaps you meant to reference the column \"{t}.{c}\" or the column \"{t2}.{c2}\".")),
             _ => error,
         }
     }

@@ -12,7 +12,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, new_null_array};
 
-use crate::{Layout, SqlError, SqlResult, ValueRef};
+use crate::{Collation, Layout, SqlError, SqlResult, TypeContext, TypeDesc, ValueRef};
 
 /// The value in a row of an array of this layout; `None` where it is NULL, or where there is no such row or the array
 /// is of another layout, which callers exclude.
@@ -148,4 +148,50 @@ pub fn constant(layout: Layout, value: Option<ValueRef<'_>>, rows: usize) -> Sql
         builder.append(value)?;
     }
     Ok(builder.finish())
+}
+
+/// What a column of keys is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyUse {
+    /// Order and equality.
+    Order,
+    /// Equality only: any deterministic collation will do.
+    Equality,
+}
+
+/// The keys of a column as a column that Arrow compares rightly: the column itself where it [is its own
+/// key](crate::is_own_key), else its values' keys; NULL stays NULL.
+pub fn key_column(
+    cx: &TypeContext<'_>,
+    ty: &TypeDesc,
+    coll: &Collation,
+    column: &ArrayRef,
+    key_use: KeyUse,
+) -> SqlResult<ArrayRef> {
+    let ops = crate::ops(ty)?;
+    let equality = coll.for_equality();
+    let coll = match key_use {
+        KeyUse::Order => coll,
+        KeyUse::Equality => &equality,
+    };
+    if ops.own_key {
+        if ty.collation.is_valid() {
+            coll.check_order()?;
+        }
+        return Ok(Arc::clone(column));
+    }
+    let (Some(layout), Some(key)) = (ty.layout, ops.key) else { return Err(crate::ops::no_comparison(ty)) };
+    let mut builder = LargeBinaryBuilder::with_capacity(column.len(), column.len() * 16);
+    let mut buffer = Vec::new();
+    for row in 0..column.len() {
+        match value_at(column, layout, row) {
+            None => builder.append_null(),
+            Some(value) => {
+                buffer.clear();
+                key(cx, ty, coll, value, &mut buffer)?;
+                builder.append_value(&buffer);
+            }
+        }
+    }
+    Ok(Arc::new(builder.finish()))
 }

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use stegodon_format::ids::Oid;
 
 use crate::ops::{CompareFn, get};
-use crate::scalar::{boolean, bytea, float, int, text, uuid};
-use crate::{Collation, SqlResult, TypeContext, TypeDesc, ValueRef};
+use crate::scalar::{bits, boolean, bytea, float, ids, int, text, uuid};
+use crate::{Collation, SqlResult, TypeContext, TypeDesc, ValueRef, array, enums, multirange, range, record};
 
 /// A B-tree support function 1: compares a value of the operator class's left type with one of its right type. The
 /// description is that of the indexed column, which only polymorphic classes (arrays, enums, rows, ranges) look at.
@@ -26,6 +26,17 @@ pub fn comparator(support_proc: Oid) -> Option<Comparator> {
         1078 => text::compare_bpchar,
         1693 => boolean::compare,
         1769 => crate::numeric::compare,
+        356 => ids::compare32,
+        377 => int::int8::compare,
+        382 => array::compare_arrays,
+        404 => array::vector::compare,
+        1596 | 1672 => bits::compare,
+        2794 => ids::compare_tid,
+        2987 => record::compare,
+        3251 | 5096 => ids::compare64,
+        3514 => enums::compare,
+        3870 => range::compare,
+        4273 => multirange::compare,
         1954 => bytea::compare,
         2166 => text::compare_pattern,
         2180 => text::compare_bpchar_pattern,

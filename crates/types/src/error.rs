@@ -31,6 +31,7 @@ sqlstates! {
     NullValueNoIndicatorParameter = "22002",
     NumericValueOutOfRange = "22003",
     NullValueNotAllowed = "22004",
+    InvalidDatetimeFormat = "22007",
     DatetimeFieldOverflow = "22008",
     InvalidTimeZoneDisplacementValue = "22009",
     DivisionByZero = "22012",
@@ -48,6 +49,7 @@ sqlstates! {
     InvalidEscapeSequence = "22025",
     SubstringError = "22011",
     ArraySubscriptError = "2202E",
+    StringDataLengthMismatch = "22026",
     InvalidTextRepresentation = "22P02",
     InvalidBinaryRepresentation = "22P03",
     UntranslatableCharacter = "22P05",
@@ -196,7 +198,8 @@ impl From<stegodon_format::Error> for SqlError {
     fn from(error: stegodon_format::Error) -> Self {
         use stegodon_format::Error;
         let state = match error {
-            Error::Unsupported(_) | Error::UnsupportedVersion(_) => SqlState::FeatureNotSupported,
+            Error::Unsupported(what) => return Self::unsupported(what),
+            Error::UnsupportedVersion(_) => SqlState::FeatureNotSupported,
             Error::TooLarge { .. } => SqlState::ProgramLimitExceeded,
             _ => SqlState::DataCorrupted,
         };

@@ -165,8 +165,18 @@ pub fn hash_extended(
     }
 }
 
+/// `0A000` where the type is not done at all.
+fn not_done(ty: &TypeDesc) -> Option<SqlError> {
+    let row = crate::builtin(ty.oid)?;
+    std::ptr::eq(row.ops, &raw const crate::scalar::pseudo::UNSUPPORTED)
+        .then(|| SqlError::unsupported(format_args!("comparing values of type {}", crate::names::sql_name(ty))))
+}
+
 /// `42883` for a type without a B-tree operator class.
 pub(crate) fn no_comparison(ty: &TypeDesc) -> SqlError {
+    if let Some(error) = not_done(ty) {
+        return error;
+    }
     SqlError::new(
         SqlState::UndefinedFunction,
         format!("could not identify a comparison function for type {}", crate::names::sql_name(ty)),
@@ -175,6 +185,9 @@ pub(crate) fn no_comparison(ty: &TypeDesc) -> SqlError {
 
 /// `42883` for a type without equality.
 pub(crate) fn no_equality(ty: &TypeDesc) -> SqlError {
+    if let Some(error) = not_done(ty) {
+        return error;
+    }
     SqlError::new(
         SqlState::UndefinedFunction,
         format!("could not identify an equality operator for type {}", crate::names::sql_name(ty)),

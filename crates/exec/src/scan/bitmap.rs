@@ -230,4 +230,3 @@ impl stegodon_buffer::BlockSource for Pages {
         }
     }
 }
-

@@ -108,7 +108,7 @@ impl RowBuffer {
     }
 
     /// The rows gathered that pass the conditions. `None` if there are none; an error once the rows before it are out.
-    pub(crate) async fn finish(&mut self, storage: &Arc<IoCounters>) -> SqlResult<Option<RecordBatch>> {
+    pub(crate) async fn finish(&mut self, counters: &Arc<IoCounters>) -> SqlResult<Option<RecordBatch>> {
         let rows = self.first.rows();
         if rows == 0 {
             return self.failed.take().map_or(Ok(None), Err);

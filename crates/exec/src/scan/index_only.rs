@@ -21,7 +21,7 @@ use crate::batch::{BATCH_ROWS, batch};
 use crate::counters::add;
 use crate::execution::Execution;
 use crate::initplan::Needs;
-use crate::operator::{Input, Operator, Producer, malformed};
+use crate::operator::{Input, Operator, Producer};
 
 /// An index-only scan.
 pub(crate) struct IndexOnlyScan {
@@ -109,19 +109,11 @@ impl Running {
         let Some(found) = self.scan.matches().get(self.next).copied() else { return Ok(true) };
         self.next += 1;
         if self.is_all_visible(found.tid).await? || self.is_visible(found.tid).await? {
-            let mut walker = None;
             if !self.builders.is_empty() {
-                walker = Some(self.scan.attributes(&found)?);
-            }
-            let mut at = 0;
-            for ((column, _), builder) in self.operator.columns.iter().zip(&mut self.builders) {
-                let walker = walker.as_mut().ok_or_else(|| malformed("an index tuple was not kept"))?;
-                while at < *column {
-                    walker.next_raw()?;
-                    at += 1;
+                let mut values = self.scan.values(&found)?;
+                for ((column, _), builder) in self.operator.columns.iter().zip(&mut self.builders) {
+                    builder.append_option(values.get(*column, &mut self.scratch)?)?;
                 }
-                builder.append_option(walker.next_value(&mut self.scratch)?)?;
-                at += 1;
             }
             self.rows += 1;
         }
@@ -148,8 +140,7 @@ impl Running {
         if self.heap.as_ref().is_none_or(|p| p.block() != tid.block) {
             self.heap = None;
             let pool = scan.execution.storage.pool();
-            self.heap =
-                Some(pool.read_counted(&scan.table.files, Fork::Main, tid.block, &self.io.counters).await?);
+            self.heap = Some(pool.read_counted(&scan.table.files, Fork::Main, tid.block, &self.io.counters).await?);
         }
         if let Some(node) = scan.execution.counters.node(scan.node) {
             add(&node.heap_fetches, 1);
@@ -178,8 +169,7 @@ impl Running {
                 }
                 (selection, error) = (Some(passed.value), passed.error);
             }
-            let Partial { value, rows, error: failed } =
-                evaluate_all(&scan.targets, cx, &over, selection.as_ref())?;
+            let Partial { value, rows, error: failed } = evaluate_all(&scan.targets, cx, &over, selection.as_ref())?;
             Ok::<_, SqlError>((batch(&scan.schema, value, rows)?, failed.or(error)))
         })?;
         if let Some(error) = error {

@@ -6,13 +6,11 @@ use stegodon_buffer::IoCounters;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, Evaluator};
 use stegodon_io::RelationFiles;
-use stegodon_nbtree::{
-    Argument, BtreeScan, IndexDesc, PoolSource, RowMember, ScanKey, ScanOptions, Strategy,
-};
+use stegodon_nbtree::{Argument, BtreeScan, IndexDesc, PoolSource, RowMember, ScanKey, ScanOptions, Strategy};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{BoolKind, RowCompareKind};
 use stegodon_plan::node::IndexCondition;
-use stegodon_types::{Datum, SqlError, SqlResult, array};
+use stegodon_types::{Datum, SqlError, SqlResult};
 
 use crate::execution::Execution;
 use crate::initplan::Needs;
@@ -98,7 +96,7 @@ impl IndexKeys {
 
     fn elements(&self, element: Oid, value: &Datum) -> SqlResult<Vec<Option<Datum>>> {
         let payload = value.as_bytes().ok_or_else(|| malformed("an array that is none"))?;
-        array::elements(self.execution.view.as_ref(), element, payload)
+        crate::arrays::elements(self.execution.view.as_ref(), element, payload)
     }
 }
 

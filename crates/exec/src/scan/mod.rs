@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use stegodon_buffer::IoCounters;
 
-use crate::counters::add;
+use crate::counters::{add, read};
 use crate::execution::Execution;
 
 /// Counts a scan's pages, and hands the sum to its node when it ends, however it ends.
@@ -49,8 +49,8 @@ impl ScanIo {
 impl Drop for ScanIo {
     fn drop(&mut self) {
         if let Some(node) = self.execution.counters.node(self.node) {
-            add(&node.hits, self.counters.hits());
-            add(&node.reads, self.counters.reads());
+            add(&node.hits, read(&self.counters.hits));
+            add(&node.reads, read(&self.counters.pages_read));
         }
     }
 }

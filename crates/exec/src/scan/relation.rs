@@ -41,11 +41,12 @@ pub(crate) fn open_table(execution: &Execution, oid: Oid) -> SqlResult<Table> {
         return Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message)
             .hint("Use the REFRESH MATERIALIZED VIEW command."));
     }
-    let database = if row.shared { Oid::INVALID } else { execution.catalog().database().map_or(Oid::INVALID, |d| d.oid) };
+    let database =
+        if row.shared { Oid::INVALID } else { execution.catalog().database().map_or(Oid::INVALID, |d| d.oid) };
     let prepared = execution.storage.transactions().prepared();
     if let Some(holder) = prepared.exclusive_lock(database, oid) {
         let message = format!("could not obtain lock on relation \"{}\"", row.name);
-        let detail = format!("Prepared transaction {} holds it exclusively.", holder.xid());
+        let detail = format!("Prepared transaction {} holds it exclusively.", holder.xid);
         return Err(SqlError::new(SqlState::LockNotAvailable, message).detail(detail));
     }
     let attribute = |a: &stegodon_catalog::rows::Attribute| Attribute {

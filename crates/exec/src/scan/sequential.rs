@@ -109,11 +109,7 @@ impl PageRows {
     }
 
     /// Adds the visible tuples at exactly those line pointers.
-    pub(super) fn add_exactly(
-        &mut self,
-        page: &PinnedPage,
-        wanted: impl Fn(OffsetNumber) -> bool,
-    ) -> SqlResult<()> {
+    pub(super) fn add_exactly(&mut self, page: &PinnedPage, wanted: impl Fn(OffsetNumber) -> bool) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
         self.offsets.clear();

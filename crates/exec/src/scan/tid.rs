@@ -9,7 +9,7 @@ use stegodon_buffer::PinnedPage;
 use stegodon_format::ids::{BlockNumber, OffsetNumber, Oid, Tid};
 use stegodon_functions::{CompileContext, Evaluator};
 use stegodon_nodes::Expr;
-use stegodon_types::{Datum, SqlError, SqlResult, array, oids};
+use stegodon_types::{Datum, SqlError, SqlResult, oids};
 
 use super::HeapRows;
 use super::sequential::{PageRows, pages};
@@ -60,7 +60,7 @@ impl TidScan {
                 tids.push(tid(bytes)?);
                 continue;
             }
-            for element in array::elements(execution.view.as_ref(), oids::TID, bytes)?.into_iter().flatten() {
+            for element in crate::arrays::elements(execution.view.as_ref(), oids::TID, bytes)?.into_iter().flatten() {
                 tids.push(tid(element.as_bytes().unwrap_or_default())?);
             }
         }
@@ -162,9 +162,9 @@ struct Running {
     scan: Option<Box<dyn Producer>>,
 }
 
-impl Running {
-    async fn start(&self) -> SqlResult<Box<dyn Producer>> {
-        match &self.start {
+impl Start {
+    async fn begin(&self) -> SqlResult<Box<dyn Producer>> {
+        match self {
             Start::Tids(scan) => {
                 scan.rows.execution.prepare(&scan.needs).await?;
                 let blocks = scan.rows.table.blocks()?;
@@ -204,7 +204,7 @@ impl Running {
 impl Producer for Running {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         if self.scan.is_none() {
-            self.scan = Some(self.start().await?);
+            self.scan = Some(self.start.begin().await?);
         }
         match &mut self.scan {
             Some(scan) => scan.next().await,

@@ -2,12 +2,35 @@
 //! to [`FAMILIES`] and nothing else.
 
 pub mod boolean;
+pub mod case;
+pub mod cast;
 pub mod compare;
+pub mod float;
 pub mod int;
+pub mod like;
+pub mod numeric;
+pub mod regex;
 pub mod session;
+pub mod text;
 
 use crate::kernel::Entry;
 
 /// All tables. An OID is in one of them only (a test walks them).
-pub(crate) static FAMILIES: &[&[Entry]] =
-    &[boolean::KERNELS, compare::KERNELS, int::ARITHMETIC, int::UNARY_AND_BITS, session::KERNELS];
+pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
+    &[
+        boolean::KERNELS,
+        compare::KERNELS,
+        int::ARITHMETIC,
+        int::UNARY_AND_BITS,
+        cast::KERNELS,
+        float::OPERATORS,
+        numeric::KERNELS,
+        text::PARTS,
+        text::MAKING,
+        case::KERNELS,
+        like::KERNELS,
+        regex::KERNELS,
+        session::KERNELS,
+    ],
+    float::UNARY,
+];

@@ -1,5 +1,6 @@
 //! What aggregates add up in.
 
+use super::fast::number_of;
 use super::{Number, Numeric, scaled_i128};
 use crate::SqlResult;
 
@@ -62,7 +63,7 @@ impl NumericSum {
     /// Moves the integer part of the sum to the other.
     fn flush(&mut self) {
         if self.small != 0 {
-            self.large = self.large.add(&scaled(self.small, self.small_scale));
+            self.large = self.large.add(&number_of(self.small, self.small_scale));
             self.small = 0;
         }
     }
@@ -120,7 +121,7 @@ impl NumericSum {
 
     /// The finite part of the sum.
     fn finite(&self) -> Number {
-        self.large.add(&scaled(self.small, self.small_scale)).with_scale(self.scale)
+        self.large.add(&number_of(self.small, self.small_scale)).with_scale(self.scale)
     }
 
     /// `sum`: NULL where nothing was added.
@@ -136,20 +137,6 @@ impl NumericSum {
         let Some(sum) = self.sum() else { return Ok(None) };
         sum.div(&Numeric::from(self.count)).map(Some)
     }
-}
-
-fn scaled(value: i128, scale: i32) -> Number {
-    if value == 0 {
-        return Number::zero();
-    }
-    // 10^-scale, as a number of its own.
-    let mut unit = Number { negative: false, weight: 0, dscale: 0, digits: vec![1] };
-    if scale > 0 {
-        let weight = -((scale + 3) / 4);
-        let digit = 10u16.pow((-weight * 4 - scale) as u32);
-        unit = Number { negative: false, weight, dscale: scale, digits: vec![digit] };
-    }
-    Number::from(value).mul(&unit)
 }
 
 /// What `variance` and `stddev` add up in: the sum and the sum of squares.

@@ -1,10 +1,15 @@
 //! The types whose values have no parts: each module holds one family.
 
+pub mod acl;
+pub mod bits;
 pub mod boolean;
 pub mod bytea;
 pub mod float;
+pub mod ids;
 pub mod int;
+pub mod money;
 pub mod pseudo;
+pub mod reg;
 pub mod text;
 pub mod uuid;
 

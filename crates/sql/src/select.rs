@@ -1,0 +1,286 @@
+//! SELECT, VALUES and WITH.
+
+use pg_query::{NodeEnum, protobuf as pb};
+use stegodon_format::ids::Oid;
+use stegodon_nodes::query::{CommonTableExpr, FromExpr, Query, RangeTableKind};
+use stegodon_nodes::{Expr, expr::TargetEntry};
+use stegodon_types::{SqlError, SqlResult, SqlState};
+
+use crate::context::{Analyzer, ExprKind, loc};
+use crate::from::plain_entry;
+use crate::names::string_list;
+
+/// A query of nothing.
+pub(crate) fn empty_query() -> Query {
+    Query {
+        range_table: Vec::new(),
+        from: FromExpr::default(),
+        targets: Vec::new(),
+        group_by: Vec::new(),
+        group_distinct: false,
+        grouping_sets: Vec::new(),
+        having: None,
+        windows: Vec::new(),
+        distinct: Vec::new(),
+        distinct_on: false,
+        order_by: Vec::new(),
+        offset: None,
+        limit: None,
+        with_ties: false,
+        ctes: Vec::new(),
+        set_operations: None,
+        row_marks: Vec::new(),
+        has_aggregates: false,
+        has_window_functions: false,
+        has_target_srfs: false,
+        has_sublinks: false,
+    }
+}
+
+impl Analyzer<'_> {
+    /// A subquery: a level of its own.
+    pub(crate) fn subquery(&mut self, s: &pb::SelectStmt, resolve_unknowns: bool) -> SqlResult<Query> {
+        let (query, _) = self.with_level(|a| {
+            a.state.resolve_unknowns = resolve_unknowns;
+            a.select_stmt(s)
+        })?;
+        Ok(query)
+    }
+
+    /// A SELECT of any sort, in the innermost level, which is its own.
+    pub(crate) fn select_stmt(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
+        if let Some(into) = &s.into_clause {
+            return self.unsupported(into.rel.as_ref().and_then(|r| loc(r.location)), "SELECT INTO");
+        }
+        let mut query = if !s.values_lists.is_empty() {
+            self.values_stmt(s)?
+        } else if pb::SetOperation::try_from(s.op) == Ok(pb::SetOperation::SetopNone) {
+            self.plain_select(s)?
+        } else {
+            self.set_operation_stmt(s)?
+        };
+        if let Some(NodeEnum::LockingClause(l)) = s.locking_clause.first().and_then(|n| n.node.as_ref()) {
+            let what = match pb::LockClauseStrength::try_from(l.strength) {
+                Ok(pb::LockClauseStrength::LcsForkeyshare) => "FOR KEY SHARE",
+                Ok(pb::LockClauseStrength::LcsForshare) => "FOR SHARE",
+                Ok(pb::LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
+                _ => "FOR UPDATE",
+            };
+            return Err(SqlError::new(
+                SqlState::ReadOnlySqlTransaction,
+                format!("cannot execute SELECT {what} in a read-only transaction"),
+            ));
+        }
+        self.finish_query(&mut query)?;
+        Ok(query)
+    }
+
+    /// Moves what the level has gathered into its query, assigns collations, and checks grouping.
+    fn finish_query(&mut self, query: &mut Query) -> SqlResult<()> {
+        let state = &mut self.state;
+        query.from.items = std::mem::take(&mut state.from.items);
+        query.has_aggregates = state.has_aggregates;
+        query.has_window_functions = state.has_window_functions;
+        query.has_target_srfs = state.has_target_srfs;
+        query.has_sublinks = state.has_sublinks;
+        query.ctes = std::mem::take(&mut state.ctes);
+        self.assign_query_collations(query)?;
+        query.range_table = std::mem::take(&mut self.state.rtable);
+        let grouped = query.has_aggregates || !query.group_by.is_empty() || query.having.is_some();
+        if grouped {
+            self.check_grouping(query)?;
+        }
+        Ok(())
+    }
+
+    fn plain_select(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
+        let mut query = empty_query();
+        self.with_clause(s.with_clause.as_ref())?;
+        for node in &s.window_clause {
+            match node.node.as_ref() {
+                Some(NodeEnum::WindowDef(w)) => self.state.window_defs.push(w.as_ref().clone()),
+                _ => return self.unsupported(None, "this WINDOW clause"),
+            }
+        }
+        self.from_clause(&s.from_clause)?;
+        let mut targets = self.target_list(&s.target_list)?;
+        self.mark_origins(&mut targets);
+        query.from.quals = self.where_clause(s.where_clause.as_deref(), ExprKind::Where)?;
+        query.having = self.where_clause(s.having_clause.as_deref(), ExprKind::Having)?;
+        query.order_by = self.sort_clause(&s.sort_clause, &mut targets, ExprKind::OrderBy, false)?;
+        query.group_by = self.group_list(&s.group_clause, &mut targets, &query.order_by, ExprKind::GroupBy, false)?;
+        query.group_distinct = s.group_distinct;
+        match s.distinct_clause.as_slice() {
+            [] => {}
+            [first] if first.node.is_none() => {
+                query.distinct = self.distinct_clause(&mut targets, &query.order_by, false)?;
+            }
+            list => {
+                query.distinct = self.distinct_on_clause(list, &mut targets, &query.order_by)?;
+                query.distinct_on = true;
+            }
+        }
+        self.limits(s, &mut query)?;
+        query.windows = self.window_clauses(&mut targets)?;
+        if self.state.resolve_unknowns {
+            self.resolve_unknown_targets(&mut targets)?;
+        }
+        check_target_count(&targets)?;
+        query.targets = targets;
+        Ok(query)
+    }
+
+    pub(crate) fn limits(&mut self, s: &pb::SelectStmt, query: &mut Query) -> SqlResult<()> {
+        let ties = pb::LimitOption::try_from(s.limit_option) == Ok(pb::LimitOption::WithTies);
+        query.offset = self.limit_clause(s.limit_offset.as_deref(), ExprKind::Offset, false)?;
+        query.limit = self.limit_clause(s.limit_count.as_deref(), ExprKind::Limit, ties)?;
+        query.with_ties = ties;
+        Ok(())
+    }
+
+    fn values_stmt(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
+        let mut query = empty_query();
+        self.with_clause(s.with_clause.as_ref())?;
+        let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(s.values_lists.len());
+        for node in &s.values_lists {
+            let Some(NodeEnum::List(list)) = node.node.as_ref() else {
+                return self.unsupported(None, "this VALUES list");
+            };
+            let row = self.with_kind(ExprKind::Values, |a| a.expr_list_with_stars(&list.items))?;
+            if rows.first().is_some_and(|first| first.len() != row.len()) {
+                return Err(self.error_at(
+                    row.iter().filter_map(Expr::location).min(),
+                    SqlState::SyntaxError,
+                    "VALUES lists must all be the same length",
+                ));
+            }
+            rows.push(row);
+        }
+        let width = rows.first().map_or(0, Vec::len);
+        let mut types: Vec<(Oid, i32, Oid)> = Vec::with_capacity(width);
+        // By columns: their common type, then the rows again.
+        let mut columns: Vec<Vec<Expr>> = (0..width).map(|_| Vec::with_capacity(rows.len())).collect();
+        let height = rows.len();
+        for row in rows {
+            for (column, e) in columns.iter_mut().zip(row) {
+                column.push(e);
+            }
+        }
+        for column in &mut columns {
+            let ty = self.select_common_type(column, Some("VALUES"))?;
+            let mut coerced = Vec::with_capacity(height);
+            for e in std::mem::take(column) {
+                coerced.push(self.coerce_to_common(e, ty, "VALUES")?);
+            }
+            let typmod = self.select_common_typmod(&coerced, ty);
+            let mut refs: Vec<&mut Expr> = coerced.iter_mut().collect();
+            let collation = self.common_collation(&mut refs, true)?;
+            types.push((ty, typmod, collation));
+            *column = coerced;
+        }
+        let mut rows: Vec<Vec<Expr>> = (0..height).map(|_| Vec::with_capacity(width)).collect();
+        for column in columns {
+            for (row, e) in rows.iter_mut().zip(column) {
+                row.push(e);
+            }
+        }
+        let names: Vec<String> = (1..=width).map(|i| format!("column{i}")).collect();
+        let kind = RangeTableKind::Values { rows, types: types.clone() };
+        let mut item = self.add_entry(plain_entry(kind, "*VALUES*".to_owned(), false, names), &types, Oid::INVALID);
+        self.state.from.items.push(item.tree);
+        item.item.rel_visible = true;
+        let mut targets = Vec::new();
+        for c in &item.item.columns {
+            crate::target::push_target(&mut targets, c.expr.clone(), Some(c.name.clone()));
+        }
+        self.state.namespace.push(item.item);
+        query.order_by = self.sort_clause(&s.sort_clause, &mut targets, ExprKind::OrderBy, false)?;
+        self.limits(s, &mut query)?;
+        query.targets = targets;
+        Ok(query)
+    }
+
+    /// WITH.
+    pub(crate) fn with_clause(&mut self, with: Option<&pb::WithClause>) -> SqlResult<()> {
+        let Some(with) = with else { return Ok(()) };
+        let mut list: Vec<&pb::CommonTableExpr> = Vec::new();
+        for node in &with.ctes {
+            match node.node.as_ref() {
+                Some(NodeEnum::CommonTableExpr(c)) => {
+                    if list.iter().any(|o| o.ctename == c.ctename) {
+                        return Err(self.error_at(
+                            loc(c.location),
+                            SqlState::DuplicateAlias,
+                            format!("WITH query name \"{}\" specified more than once", c.ctename),
+                        ));
+                    }
+                    list.push(c);
+                }
+                _ => return self.unsupported(loc(with.location), "this WITH item"),
+            }
+        }
+        self.state.future_ctes = list.iter().map(|c| c.ctename.clone()).collect();
+        for (i, c) in list.iter().enumerate() {
+            let location = loc(c.location);
+            if c.search_clause.is_some() || c.cycle_clause.is_some() {
+                return self.unsupported(location, "SEARCH and CYCLE");
+            }
+            let select = match c.ctequery.as_ref().and_then(|n| n.node.as_ref()) {
+                Some(NodeEnum::SelectStmt(s)) => s,
+                _ => return self.unsupported(location, "a data-modifying statement in WITH"),
+            };
+            if with.recursive {
+                // RECURSIVE matters only where a query refers to itself or to a later one.
+                let text = format!("{select:?}");
+                let refers = |o: &&&pb::CommonTableExpr| text.contains(&format!("relname: {:?}", o.ctename));
+                if list.iter().skip(i).any(|o| refers(&o)) {
+                    return self.unsupported(location, "WITH RECURSIVE");
+                }
+            }
+            let query = self.with_kind(ExprKind::FromSubselect, |a| a.subquery(select, true))?;
+            let own: Vec<String> = query.outputs().map(|t| t.name.clone().unwrap_or_default()).collect();
+            let given = string_list(&c.aliascolnames)?;
+            if given.len() > own.len() {
+                return Err(self.error_at(
+                    location,
+                    SqlState::InvalidColumnReference,
+                    format!(
+                        "WITH query \"{}\" has {} columns available but {} columns specified",
+                        c.ctename,
+                        own.len(),
+                        given.len()
+                    ),
+                ));
+            }
+            let mut columns = given;
+            columns.extend(own.into_iter().skip(columns.len()));
+            let materialized = match pb::CteMaterialize::try_from(c.ctematerialized) {
+                Ok(pb::CteMaterialize::Always) => Some(true),
+                Ok(pb::CteMaterialize::Never) => Some(false),
+                Ok(pb::CteMaterialize::Default) => None,
+                _ => return self.unsupported(location, "this MATERIALIZED option"),
+            };
+            self.state.ctes.push(CommonTableExpr {
+                name: c.ctename.clone(),
+                query,
+                materialized,
+                recursive: false,
+                references: 0,
+                columns,
+            });
+            self.state.future_ctes.retain(|n| *n != c.ctename);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn check_target_count(targets: &[TargetEntry]) -> SqlResult<()> {
+    const MAX_TARGETS: usize = 1664;
+    if targets.len() > MAX_TARGETS {
+        return Err(SqlError::new(
+            SqlState::TooManyColumns,
+            format!("target lists can have at most {MAX_TARGETS} entries"),
+        ));
+    }
+    Ok(())
+}
