@@ -35,6 +35,8 @@ impl Catalog {
         catalog.read_relations(source)?;
         catalog.read_statistics(source)?;
         catalog.read_small(source)?;
+        catalog.prepare_trees();
+        catalog.prepare_sorting();
         Ok(catalog)
     }
 

@@ -23,6 +23,7 @@ pub mod settings;
 pub mod source;
 pub mod tables;
 pub mod testing;
+mod trees;
 mod typename;
 pub mod view;
 

@@ -57,6 +57,9 @@ pub struct Catalog {
     pub(crate) enum_types: HashMap<Oid, Vec<Oid>>,
     /// The default classes of each access method.
     pub(crate) default_opclasses: HashMap<Oid, Vec<Arc<OpClass>>>,
+    pub(crate) trees: crate::trees::Trees,
+    /// The operators of types that no row type is part of, which are asked for all the time.
+    pub(crate) sorting: HashMap<Oid, crate::operators::SortOperators>,
     pub(crate) opfamilies: HashMap<Oid, OpFamily>,
     pub(crate) aggregate_initial: HashMap<Oid, String>,
     pub(crate) proc_settings: HashMap<Oid, Vec<String>>,

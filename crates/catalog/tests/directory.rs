@@ -3,11 +3,14 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use stegodon_access::{Storage, StorageOptions};
+use stegodon_catalog::acl::privilege::*;
 use stegodon_catalog::settings::Settings;
-use stegodon_catalog::{Catalog, testing};
+use stegodon_catalog::{Catalog, CatalogView, SearchPath, testing};
 use stegodon_format::ids::AttrNumber;
+use stegodon_nodes::query::RangeTableKind;
 use stegodon_nodes::reader::{BoundDatum, read_partition_bound};
 use stegodon_types::{Datum, Oid};
 
@@ -37,9 +40,56 @@ fn cluster() -> (tempfile::TempDir, std::path::PathBuf, std::path::PathBuf) {
         script.arg(testdata.join("dump.sh")).arg(&dump);
         at(&mut script);
         run(&mut script);
+        let mut privileges = Command::new("psql");
+        at(&mut privileges);
+        privileges.args(["-XqAt", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-f"]).arg(testdata.join("privileges.sql"));
+        run(privileges.arg("-o").arg(dump.join("privileges.txt")));
         server.stop();
     }
     (scratch, data, dump)
+}
+
+fn check_privileges(catalog: &Catalog, text: &str) {
+    let mut seen = 0;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [kind, role, object, privilege, want] = fields[..] else { panic!("{line}") };
+        let role = catalog.role_by_name(role).unwrap().oid;
+        let object = Oid(object.parse().unwrap());
+        let mut mask = match privilege.trim_end_matches(" WITH GRANT OPTION") {
+            "SELECT" => SELECT,
+            "INSERT" => INSERT,
+            "UPDATE" => UPDATE,
+            "TRUNCATE" => TRUNCATE,
+            "CREATE" => CREATE,
+            "EXECUTE" => EXECUTE,
+            "CONNECT" => CONNECT,
+            "TEMP" => CREATE_TEMP,
+            _ => USAGE,
+        };
+        if privilege.ends_with("WITH GRANT OPTION") {
+            mask <<= 32;
+        }
+        let got = match kind {
+            "table" => catalog.relation_privileges(catalog.relation(object).unwrap(), role, mask) != 0,
+            "column" => {
+                let column = AttrNumber(privilege.parse().unwrap());
+                catalog.can_select(catalog.relation(object).unwrap(), role, &[column])
+            }
+            "schema" => catalog.namespace_privileges(object, role, mask) != 0,
+            "function" => catalog.function_privileges(object, role, mask) != 0,
+            "type" => catalog.type_privileges(object, role, mask) != 0,
+            "database" => catalog.database_privileges(object, role, mask) != 0,
+            _ => match privilege {
+                "USAGE" => catalog.has_privileges_of_role(role, object),
+                "MEMBER" => catalog.is_member_of_role(role, object),
+                _ => catalog.can_set_role(role, object),
+            },
+        };
+        assert_eq!(got, want == "t", "{line}");
+        seen += 1;
+    }
+    assert!(seen > 5000, "{seen}");
 }
 
 #[test]
@@ -93,11 +143,39 @@ fn files_and_server_tell_the_same() {
     assert_eq!(bound("r1").upper[0].value(), Some(&Datum::Int32(10)));
     assert_eq!((bound("h1").modulus, bound("h1").remainder), (4, 3));
 
+    let session = CatalogView::new(Arc::new(catalog), SearchPath::catalog_only());
+    let catalog = &session.catalog;
+    let partitions = |name: &str| -> Vec<String> {
+        let oid = catalog.relation_by_name(s, name).unwrap().oid;
+        session.partitions(oid).unwrap().iter().map(|(o, _)| catalog.relation(*o).unwrap().name.clone()).collect()
+    };
+    assert_eq!(partitions("r"), ["r1", "r2"]);
+    assert_eq!(partitions("l"), ["l1", "l2"]);
+    assert_eq!(partitions("r3"), ["r31", "r3d"]);
+    assert_eq!(partitions("h"), ["h0", "h1"]);
+
+    // Every view is read, and no Var is left that points to an entry for grouping expressions.
+    let mut views = 0;
+    for relation in catalog.relations().filter(|r| matches!(r.kind, b'v' | b'm')) {
+        let query = catalog.view_query(relation.oid).unwrap_or_else(|e| panic!("{}: {e}", relation.name));
+        assert_eq!(query.outputs().count(), relation.attributes.len());
+        let mut groups =
+            query.range_table.iter().zip(1..).filter(|(e, _)| matches!(e.kind, RangeTableKind::Group { .. }));
+        if let Some((_, index)) = groups.next() {
+            let text = format!("{:?}{:?}", query.targets, query.having);
+            assert!(!text.contains(&format!("Relation({index})")), "{}", relation.name);
+        }
+        views += 1;
+    }
+    assert!(views > 100, "{views}");
+
+    check_privileges(catalog, &std::fs::read_to_string(dump.join("privileges.txt")).unwrap());
+
     let mut settings = Settings::new();
     let messages = settings.apply_data_directory(&data);
     assert_eq!(messages, Vec::<String>::new());
     let r1 = catalog.role_by_name("r1").unwrap().oid;
-    assert_eq!(settings.apply_role_settings(&catalog, catalog.database().unwrap().oid, r1), Vec::<String>::new());
+    assert_eq!(settings.apply_role_settings(catalog, catalog.database().unwrap().oid, r1), Vec::<String>::new());
     assert_eq!(settings.show("work_mem").unwrap(), "2MB");
     assert_eq!(settings.show("search_path").unwrap(), "s, public");
     assert_eq!(settings.show("enable_seqscan").unwrap(), "off");
