@@ -1,11 +1,13 @@
-//! For tests: catalogs from a directory of CSV files, one a catalog, as `COPY ... WITH (FORMAT csv, HEADER)` writes them
-//! (see `testdata/dump.sh`: columns of type `regproc` as OIDs, those of type `anyarray` empty).
+//! For tests: the catalogs of a fresh cluster, and catalogs from a directory of CSV files, one a catalog, as
+//! `COPY ... WITH (FORMAT csv, HEADER)` writes them (see `testdata/dump.sh`: columns of type `regproc` as OIDs, those of type `anyarray` empty).
 #![allow(clippy::indexing_slicing, reason = "reads a trusted dump; tests only")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
+use stegodon_access::{Storage, StorageOptions};
 use stegodon_format::ids::Oid;
 use stegodon_types::{Align, Datum, Layout, SqlError, SqlResult};
 
@@ -14,18 +16,60 @@ use crate::lookup::Catalog;
 use crate::source::{RowSource, TableRows};
 use crate::{acl, builtin};
 
-/// Where the dump of the judge lies unless `STEGODON_CATDUMP` says otherwise.
-pub const DEFAULT_DUMP_DIR: &str = "/work/cache/catdump-oid";
-
-/// The directory of the dump.
-pub fn dump_dir() -> PathBuf {
-    std::env::var_os("STEGODON_CATDUMP").map_or_else(|| PathBuf::from(DEFAULT_DUMP_DIR), PathBuf::from)
-}
-
-/// The judge's catalogs of database `postgres`, read once a process.
+/// The catalogs of a fresh PostgreSQL 18 cluster's database `postgres`, read once a process: from the CSV files in
+/// `STEGODON_CATDUMP` where that is set, else from a cluster that `initdb` makes once and the cache keeps.
 pub fn catalog() -> SqlResult<Arc<Catalog>> {
     static CATALOG: OnceLock<SqlResult<Arc<Catalog>>> = OnceLock::new();
-    CATALOG.get_or_init(|| Catalog::from_csv_dir(dump_dir()).map(Arc::new)).clone()
+    let read = || match std::env::var_os("STEGODON_CATDUMP") {
+        Some(dir) => Catalog::from_csv_dir(dir),
+        None => Catalog::load(&*Storage::open(fresh_cluster()?, &StorageOptions::default())?, "postgres"),
+    };
+    CATALOG.get_or_init(|| read().map(Arc::new)).clone()
+}
+
+/// The directory of a fresh cluster that no server ever ran on, made when it is not there.
+pub fn fresh_cluster() -> SqlResult<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = root.join("scripts/postgres");
+    let bin = run(Command::new(&script).arg("18"))?;
+    let bin = Path::new(bin.trim());
+    let cache = bin.parent().and_then(Path::parent).ok_or_else(|| broken("scripts/postgres printed no path"))?;
+    let cluster = cache.join("fresh-cluster-18");
+    if cluster.join("global/pg_control").exists() {
+        return Ok(cluster);
+    }
+    // Made beside its place and renamed, so that two test processes cannot see a half of it.
+    let making = cache.join(format!("fresh-cluster-18.{}", std::process::id()));
+    std::fs::create_dir_all(&making).map_err(broken)?;
+    let root_user = std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0);
+    let mut command = if root_user {
+        run(Command::new("chown").arg("nobody:nogroup").arg(&making))?;
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=/tmp"]);
+        command.arg(bin.join("initdb"));
+        command
+    } else {
+        Command::new(bin.join("initdb"))
+    };
+    command.arg("-D").arg(&making).current_dir("/").env("LC_ALL", "C");
+    run(command.args(["-E", "UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "-U", "postgres", "-N"]))?;
+    match std::fs::rename(&making, &cluster) {
+        Ok(()) => Ok(cluster),
+        // Another process was first.
+        Err(_) if cluster.join("global/pg_control").exists() => {
+            std::fs::remove_dir_all(&making).map_err(broken)?;
+            Ok(cluster)
+        }
+        Err(e) => Err(broken(e)),
+    }
+}
+
+fn run(command: &mut Command) -> SqlResult<String> {
+    let output = command.output().map_err(|e| broken(format!("{command:?}: {e}")))?;
+    if !output.status.success() {
+        return Err(broken(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr))));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 impl Catalog {
