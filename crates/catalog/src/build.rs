@@ -35,6 +35,8 @@ impl Catalog {
         catalog.read_relations(source)?;
         catalog.read_statistics(source)?;
         catalog.read_small(source)?;
+        catalog.prepare_trees();
+        catalog.prepare_sorting();
         Ok(catalog)
     }
 
@@ -157,7 +159,10 @@ impl Catalog {
                     None => (TypeKind::Pseudo, None),
                 },
                 // record has values in flight; an unknown literal is its text; cstring likewise.
-                _ => (TypeKind::Pseudo, matches!(oid.0, 2249 | 705 | 2275).then_some(Layout::Bytes)),
+                _ => {
+                    let in_flight = matches!(oid.0, 2249 | 705 | 2275).then_some(Layout::Bytes);
+                    (TypeKind::Pseudo, stegodon_types::builtin(oid).and_then(|row| row.layout).or(in_flight))
+                }
             };
             let desc = TypeDesc {
                 oid,

@@ -57,12 +57,21 @@ pub struct Catalog {
     pub(crate) enum_types: HashMap<Oid, Vec<Oid>>,
     /// The default classes of each access method.
     pub(crate) default_opclasses: HashMap<Oid, Vec<Arc<OpClass>>>,
+    pub(crate) trees: crate::trees::Trees,
+    /// The operators of types that no row type is part of, which are asked for all the time.
+    pub(crate) sorting: HashMap<Oid, crate::operators::SortOperators>,
     pub(crate) opfamilies: HashMap<Oid, OpFamily>,
     pub(crate) aggregate_initial: HashMap<Oid, String>,
     pub(crate) proc_settings: HashMap<Oid, Vec<String>>,
     pub(crate) role_settings: Vec<RoleSetting>,
     pub(crate) ts_configs: HashMap<Oid, NamedObject>,
     pub(crate) ts_dicts: HashMap<Oid, NamedObject>,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").field("database", &self.database).finish_non_exhaustive()
+    }
 }
 
 impl Catalog {

@@ -190,7 +190,19 @@ impl Catalog {
     /// The operators that sort and group a type (`lookup_type_cache`, `get_sort_group_operators`). An array has them only
     /// if its elements do, a row only if its columns do.
     pub fn sort_operators(&self, type_oid: Oid) -> SortOperators {
-        self.sort_operators_at(type_oid, 0)
+        match self.sorting.get(&type_oid) {
+            Some(found) => *found,
+            None => self.sort_operators_at(type_oid, 0),
+        }
+    }
+
+    /// Finds the operators of base types, enums and ranges once.
+    pub(crate) fn prepare_sorting(&mut self) {
+        let plain = |t: &&std::sync::Arc<stegodon_types::TypeDesc>| {
+            matches!(t.kind, TypeKind::Base | TypeKind::Enum | TypeKind::Range { .. })
+        };
+        let types: Vec<Oid> = self.types.values().filter(plain).map(|t| t.oid).collect();
+        self.sorting = types.into_iter().map(|t| (t, self.sort_operators_at(t, 0))).collect();
     }
 
     fn sort_operators_at(&self, type_oid: Oid, depth: u32) -> SortOperators {

@@ -1,11 +1,13 @@
-//! For tests: catalogs from a directory of CSV files, one a catalog, as `COPY ... WITH (FORMAT csv, HEADER)` writes them
-//! (columns of type `regproc` cast to `oid`, those of type `anyarray` left empty).
+//! For tests: the catalogs of a fresh cluster, and catalogs from a directory of CSV files, one a catalog, as
+//! `COPY ... WITH (FORMAT csv, HEADER)` writes them (see `testdata/dump.sh`: columns of type `regproc` as OIDs, those of type `anyarray` empty).
 #![allow(clippy::indexing_slicing, reason = "reads a trusted dump; tests only")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
+use stegodon_access::{Storage, StorageOptions};
 use stegodon_format::ids::Oid;
 use stegodon_types::{Align, Datum, Layout, SqlError, SqlResult};
 
@@ -14,18 +16,60 @@ use crate::lookup::Catalog;
 use crate::source::{RowSource, TableRows};
 use crate::{acl, builtin};
 
-/// Where the dump of the judge lies unless `STEGODON_CATDUMP` says otherwise.
-pub const DEFAULT_DUMP_DIR: &str = "/work/cache/catdump-oid";
-
-/// The directory of the dump.
-pub fn dump_dir() -> PathBuf {
-    std::env::var_os("STEGODON_CATDUMP").map_or_else(|| PathBuf::from(DEFAULT_DUMP_DIR), PathBuf::from)
-}
-
-/// The judge's catalogs of database `postgres`, read once a process.
+/// The catalogs of a fresh PostgreSQL 18 cluster's database `postgres`, read once a process: from the CSV files in
+/// `STEGODON_CATDUMP` where that is set, else from a cluster that `initdb` makes once and the cache keeps.
 pub fn catalog() -> SqlResult<Arc<Catalog>> {
     static CATALOG: OnceLock<SqlResult<Arc<Catalog>>> = OnceLock::new();
-    CATALOG.get_or_init(|| Catalog::from_csv_dir(dump_dir()).map(Arc::new)).clone()
+    let read = || match std::env::var_os("STEGODON_CATDUMP") {
+        Some(dir) => Catalog::from_csv_dir(dir),
+        None => Catalog::load(&*Storage::open(fresh_cluster()?, &StorageOptions::default())?, "postgres"),
+    };
+    CATALOG.get_or_init(|| read().map(Arc::new)).clone()
+}
+
+/// The directory of a fresh cluster that no server ever ran on, made when it is not there.
+pub fn fresh_cluster() -> SqlResult<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = root.join("scripts/postgres");
+    let bin = run(Command::new(&script).arg("18"))?;
+    let bin = Path::new(bin.trim());
+    let cache = bin.parent().and_then(Path::parent).ok_or_else(|| broken("scripts/postgres printed no path"))?;
+    let cluster = cache.join("fresh-cluster-18");
+    if cluster.join("global/pg_control").exists() {
+        return Ok(cluster);
+    }
+    // Made beside its place and renamed, so that two test processes cannot see a half of it.
+    let making = cache.join(format!("fresh-cluster-18.{}", std::process::id()));
+    std::fs::create_dir_all(&making).map_err(broken)?;
+    let root_user = std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0);
+    let mut command = if root_user {
+        run(Command::new("chown").arg("nobody:nogroup").arg(&making))?;
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=/tmp"]);
+        command.arg(bin.join("initdb"));
+        command
+    } else {
+        Command::new(bin.join("initdb"))
+    };
+    command.arg("-D").arg(&making).current_dir("/").env("LC_ALL", "C");
+    run(command.args(["-E", "UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "-U", "postgres", "-N"]))?;
+    match std::fs::rename(&making, &cluster) {
+        Ok(()) => Ok(cluster),
+        // Another process was first.
+        Err(_) if cluster.join("global/pg_control").exists() => {
+            std::fs::remove_dir_all(&making).map_err(broken)?;
+            Ok(cluster)
+        }
+        Err(e) => Err(broken(e)),
+    }
+}
+
+fn run(command: &mut Command) -> SqlResult<String> {
+    let output = command.output().map_err(|e| broken(format!("{command:?}: {e}")))?;
+    if !output.status.success() {
+        return Err(broken(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr))));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 impl Catalog {
@@ -112,6 +156,7 @@ impl CsvDir {
                 Layout::Int16 => Datum::Int16(text.parse().ok()?),
                 Layout::Int32 => Datum::Int32(text.parse().ok()?),
                 Layout::UInt32 => Datum::UInt32(text.parse().ok()?),
+                Layout::Int64 => Datum::Int64(text.parse().ok()?),
                 Layout::Float32 => Datum::Float32(text.parse().ok()?),
                 Layout::Name | Layout::Bytes => Datum::bytes(text),
                 _ => return None,
@@ -204,4 +249,64 @@ fn array_items(text: &str) -> Vec<String> {
         items.push(item);
     }
     items
+}
+
+/// Every row of a catalog as text, by a name of its own: for comparing two. Left out is what a dump cannot show: missing
+/// values, statistics, the files of mapped relations.
+pub fn describe(catalog: &Catalog) -> std::collections::BTreeMap<String, String> {
+    let mut out = std::collections::BTreeMap::new();
+    fn all<K: std::fmt::Debug, V: std::fmt::Debug>(
+        out: &mut std::collections::BTreeMap<String, String>,
+        kind: &str,
+        map: &HashMap<K, V>,
+    ) {
+        out.extend(map.iter().map(|(k, v)| (format!("{kind} {k:?}"), format!("{v:?}"))));
+    }
+    for relation in catalog.relations.values() {
+        let mut relation = (**relation).clone();
+        relation.attributes =
+            relation.attributes.iter().map(|a| crate::rows::Attribute { missing: None, ..a.clone() }).collect();
+        if relation.oid.0 < builtin::FIRST_NORMAL_OID {
+            relation.locator = None;
+        }
+        out.insert(format!("relation {}", relation.oid), format!("{relation:?}"));
+    }
+    all(&mut out, "namespace", &catalog.namespaces);
+    all(&mut out, "type", &catalog.types);
+    all(&mut out, "type row", &catalog.type_rows);
+    all(&mut out, "range", &catalog.ranges);
+    all(&mut out, "enum", &catalog.enums);
+    all(&mut out, "proc", &catalog.procs);
+    all(&mut out, "proc settings", &catalog.proc_settings);
+    all(&mut out, "aggregate", &catalog.aggregates);
+    all(&mut out, "initial", &catalog.aggregate_initial);
+    all(&mut out, "operator", &catalog.operators);
+    all(&mut out, "cast", &catalog.casts);
+    all(&mut out, "family", &catalog.opfamilies);
+    all(&mut out, "class", &catalog.opclasses);
+    all(&mut out, "amop", &catalog.amops_by_operator);
+    for (family, procs) in &catalog.amprocs {
+        let mut procs: Vec<String> = procs.iter().map(|p| format!("{p:?}")).collect();
+        procs.sort();
+        out.insert(format!("amproc {family}"), procs.join("\n"));
+    }
+    all(&mut out, "collation", &catalog.collations);
+    all(&mut out, "database", &catalog.databases);
+    for role in catalog.roles.values() {
+        let mut role = (**role).clone();
+        role.member_of.sort_unstable();
+        out.insert(format!("role {}", role.oid), format!("{role:?}"));
+    }
+    all(&mut out, "rules", &catalog.rules);
+    all(&mut out, "constraints", &catalog.constraints);
+    all(&mut out, "domain constraints", &catalog.domain_constraints);
+    all(&mut out, "language", &catalog.languages);
+    all(&mut out, "access method", &catalog.access_methods);
+    all(&mut out, "tablespace", &catalog.tablespaces);
+    all(&mut out, "configuration", &catalog.ts_configs);
+    all(&mut out, "dictionary", &catalog.ts_dicts);
+    let mut settings: Vec<String> = catalog.role_settings.iter().map(|s| format!("{s:?}")).collect();
+    settings.sort();
+    out.insert("role settings".to_owned(), settings.join("\n"));
+    out
 }

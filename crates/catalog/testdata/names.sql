@@ -8,7 +8,7 @@ select 'oper', oid, oid::regoper from pg_operator where oid < 16384 and oid::int
 select 'operator', oid, oid::regoperator from pg_operator where oid < 16384 and oid::int8 % 3 = 0;
 select 'class', oid, oid::regclass from pg_class where oid < 16384 and relnamespace in (11, 99) and oid::int8 % 3 = 0;
 select 'class', oid, oid::regclass from pg_class where relnamespace = 'information_schema'::regnamespace and relname like 'c%';
-select 'collation', oid, oid::regcollation from pg_collation where oid < 16384 order by pg_collation.oid limit 60;
+select 'collation', oid, oid::regcollation from pg_collation where oid < 12000;
 select 'namespace', oid, oid::regnamespace from pg_namespace where oid < 16384;
 select 'role', oid, oid::regrole from pg_roles where oid < 16384;
 select 'config', oid, oid::regconfig from pg_ts_config;
