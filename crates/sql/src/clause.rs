@@ -340,7 +340,7 @@ impl Analyzer<'_> {
     /// DISTINCT: all outputs, those sorted by first.
     pub(crate) fn distinct_clause(
         &mut self,
-        targets: &mut Vec<TargetEntry>,
+        targets: &mut [TargetEntry],
         sorted: &[SortGroupClause],
         in_aggregate: bool,
     ) -> SqlResult<Vec<SortGroupClause>> {
