@@ -21,6 +21,13 @@ impl Analyzer<'_> {
     ) -> SqlResult<(Vec<SortGroupClause>, Vec<Vec<u32>>)> {
         let mut flat = Vec::new();
         flatten(nodes, &mut flat);
+        // An empty set beside others adds nothing; alone it is the one group of everything.
+        let empty = |n: &pb::Node| matches!(&n.node, Some(NodeEnum::GroupingSet(g)) if g.kind == pb::GroupingSetKind::GroupingSetEmpty as i32);
+        let any = !flat.is_empty();
+        flat.retain(|n| !empty(n));
+        if any && flat.is_empty() {
+            return Ok((Vec::new(), vec![Vec::new()]));
+        }
         if !flat.iter().any(|n| matches!(n.node, Some(NodeEnum::GroupingSet(_)))) {
             let list = self.group_list(&flat, targets, sorted, ExprKind::GroupBy, false)?;
             return Ok((list, Vec::new()));

@@ -44,17 +44,21 @@ impl Session {
         Self { view: CatalogView::new(catalog, path), settings: FormatSettings::default() }
     }
 
-    /// Parses and analyses one statement, its parameters to be inferred.
-    pub fn analyze(&self, sql: &str) -> Result<stegodon_sql::Analyzed, SqlError> {
-        let mut statements = parse(sql)?;
-        assert_eq!(statements.len(), 1, "{sql}");
-        let cx = AnalyzeContext {
+    /// What to analyse under.
+    pub fn context(&self) -> AnalyzeContext<'_> {
+        AnalyzeContext {
             catalog: &self.view.catalog,
             path: &self.view.path,
             types: TypeContext::new(&self.view, &self.settings),
             user: Oid(10),
             transform_null_equals: false,
-        };
-        analyze(&statements.remove(0), cx, ParamTypes { types: Vec::new(), variable: true })
+        }
+    }
+
+    /// Parses and analyses one statement, its parameters to be inferred.
+    pub fn analyze(&self, sql: &str) -> Result<stegodon_sql::Analyzed, SqlError> {
+        let mut statements = parse(sql)?;
+        assert_eq!(statements.len(), 1, "{sql}");
+        analyze(&statements.remove(0), self.context(), ParamTypes { types: Vec::new(), variable: true })
     }
 }
