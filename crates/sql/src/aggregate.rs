@@ -239,7 +239,7 @@ impl Analyzer<'_> {
                 ));
             }
         }
-        self.check_aggregate_place(level, location)?;
+        self.check_aggregate_place(level, location, "aggregate functions")?;
         self.level_mut(level)?.has_aggregates = true;
         Ok(Expr::Aggref(Box::new(Aggref {
             function: proc.oid,
@@ -292,7 +292,14 @@ impl Analyzer<'_> {
         Ok(level)
     }
 
-    fn check_aggregate_place(&self, level: u32, location: Location) -> SqlResult<()> {
+    /// The level of a GROUPING over these arguments, and whether it may stand there.
+    pub(crate) fn grouping_level(&self, args: &[Expr], location: Location) -> SqlResult<u32> {
+        let level = self.aggregate_level(&Levels::of(args.iter()))?;
+        self.check_aggregate_place(level, location, "grouping operations")?;
+        Ok(level)
+    }
+
+    fn check_aggregate_place(&self, level: u32, location: Location, what: &str) -> SqlResult<()> {
         let message = match self.level(level)?.kind {
             ExprKind::Having
             | ExprKind::WindowPartition
@@ -302,18 +309,18 @@ impl Analyzer<'_> {
             | ExprKind::DistinctOn
             | ExprKind::Other => return Ok(()),
             ExprKind::JoinOn | ExprKind::JoinUsing => {
-                "aggregate functions are not allowed in JOIN conditions".to_owned()
+                format!("{what} are not allowed in JOIN conditions")
             }
             ExprKind::FromSubselect => {
-                "aggregate functions are not allowed in FROM clause of their own query level".to_owned()
+                format!("{what} are not allowed in FROM clause of their own query level")
             }
-            ExprKind::FromFunction => "aggregate functions are not allowed in functions in FROM".to_owned(),
-            ExprKind::WindowFrameRange => "aggregate functions are not allowed in window RANGE".to_owned(),
-            ExprKind::WindowFrameRows => "aggregate functions are not allowed in window ROWS".to_owned(),
-            ExprKind::WindowFrameGroups => "aggregate functions are not allowed in window GROUPS".to_owned(),
-            ExprKind::ExecuteParameter => "aggregate functions are not allowed in EXECUTE parameters".to_owned(),
+            ExprKind::FromFunction => format!("{what} are not allowed in functions in FROM"),
+            ExprKind::WindowFrameRange => format!("{what} are not allowed in window RANGE"),
+            ExprKind::WindowFrameRows => format!("{what} are not allowed in window ROWS"),
+            ExprKind::WindowFrameGroups => format!("{what} are not allowed in window GROUPS"),
+            ExprKind::ExecuteParameter => format!("{what} are not allowed in EXECUTE parameters"),
             ExprKind::None => return self.unsupported(location, "an aggregate here"),
-            other => format!("aggregate functions are not allowed in {}", other.name()),
+            other => format!("{what} are not allowed in {}", other.name()),
         };
         Err(self.error_at(location, SqlState::GroupingError, message))
     }
@@ -334,7 +341,16 @@ impl Analyzer<'_> {
                 "aggregate functions are not allowed in GROUP BY",
             ));
         }
-        let check = GroupingCheck { analyzer: self, query, grouped };
+        // With grouping sets, only what is in all of them is always there.
+        let in_all = |r: u32| query.grouping_sets.iter().all(|s| s.contains(&r));
+        let always = query
+            .group_by
+            .iter()
+            .filter(|c| in_all(c.reference))
+            .filter_map(|c| query.targets.iter().find(|t| t.sort_group_ref == c.reference))
+            .map(|t| &t.expr)
+            .collect();
+        let check = GroupingCheck { analyzer: self, query, grouped, always };
         for t in &query.targets {
             check.expr(&t.expr, 0, false)?;
         }
@@ -363,6 +379,7 @@ struct GroupingCheck<'a> {
     analyzer: &'a Analyzer<'a>,
     query: &'a Query,
     grouped: Vec<&'a Expr>,
+    always: Vec<&'a Expr>,
 }
 
 impl GroupingCheck<'_> {
@@ -414,15 +431,15 @@ impl GroupingCheck<'_> {
         let VarSource::Relation(rtindex) = v.source else {
             return Err(SqlError::internal("a planned Var in analysis"));
         };
-        let grouped_attnos: Vec<AttrNumber> = self
-            .grouped
-            .iter()
-            .filter_map(|g| match g {
+        let columns = |list: &[&Expr]| -> Vec<AttrNumber> {
+            let of_entry = |g: &&Expr| match g {
                 Expr::Var(g) if g.source == v.source && g.levels_up == 0 => Some(g.attno),
                 _ => None,
-            })
-            .collect();
-        if grouped_attnos.contains(&v.attno) {
+            };
+            list.iter().filter_map(of_entry).collect()
+        };
+        let always = columns(&self.always);
+        if columns(&self.grouped).contains(&v.attno) {
             return Ok(());
         }
         let Some(rte) = rtindex.checked_sub(1).and_then(|i| self.query.range_table.get(i)) else {
@@ -435,7 +452,7 @@ impl GroupingCheck<'_> {
             if let Some(key) = key
                 && deferrable.is_some_and(|i| i.immediate)
                 && !key.columns.is_empty()
-                && key.columns.iter().all(|c| grouped_attnos.contains(c))
+                && key.columns.iter().all(|c| always.contains(c))
             {
                 return Ok(());
             }

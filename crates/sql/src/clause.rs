@@ -51,7 +51,7 @@ impl Analyzer<'_> {
 
     /// The target that an item of ORDER BY, GROUP BY or DISTINCT ON means: by name, by position, or as an expression,
     /// which may add a junk target.
-    fn find_target(
+    pub(crate) fn find_target(
         &mut self,
         node: &pb::Node,
         targets: &mut Vec<TargetEntry>,
@@ -270,7 +270,7 @@ impl Analyzer<'_> {
         ))
     }
 
-    /// GROUP BY, or PARTITION BY.
+    /// PARTITION BY, or GROUP BY without grouping sets.
     pub(crate) fn group_list(
         &mut self,
         nodes: &[pb::Node],
@@ -280,22 +280,8 @@ impl Analyzer<'_> {
         sql99: bool,
     ) -> SqlResult<Vec<SortGroupClause>> {
         let mut list = Vec::new();
-        let mut pending: Vec<pb::Node> = nodes.iter().rev().cloned().collect();
-        while let Some(node) = pending.pop() {
-            match node.node.as_ref() {
-                Some(NodeEnum::GroupingSet(g)) => {
-                    return self.unsupported(loc(g.location), "GROUPING SETS, ROLLUP, CUBE and GROUP BY ()");
-                }
-                // GROUP BY (a, b) is GROUP BY a, b.
-                Some(NodeEnum::RowExpr(r))
-                    if kind == ExprKind::GroupBy && r.row_format == pb::CoercionForm::CoerceImplicitCast as i32 =>
-                {
-                    pending.extend(r.args.iter().rev().cloned());
-                    continue;
-                }
-                _ => {}
-            }
-            let at = self.find_target(&node, targets, kind, sql99)?;
+        for node in nodes {
+            let at = self.find_target(node, targets, kind, sql99)?;
             let reference = targets.get(at).map_or(0, |t| t.sort_group_ref);
             if reference > 0 {
                 if list.iter().any(|c: &SortGroupClause| c.reference == reference) {
@@ -340,7 +326,7 @@ impl Analyzer<'_> {
     /// DISTINCT: all outputs, those sorted by first.
     pub(crate) fn distinct_clause(
         &mut self,
-        targets: &mut Vec<TargetEntry>,
+        targets: &mut [TargetEntry],
         sorted: &[SortGroupClause],
         in_aggregate: bool,
     ) -> SqlResult<Vec<SortGroupClause>> {

@@ -223,6 +223,8 @@ impl Analyzer<'_> {
             if target == base {
                 return Ok(result);
             }
+            // The domain shows the cast; the step below it does not.
+            let result = hide_coercion(result);
             return Ok(self.coerce_to_domain(result, Some((base, base_typmod)), target, context, form, location)?.0);
         }
         if input == oids::RECORD && self.composite_relation(target).is_some() {
@@ -317,7 +319,7 @@ impl Analyzer<'_> {
         arg: Expr,
         base: Option<(Oid, i32)>,
         target: Oid,
-        _context: Context,
+        context: Context,
         form: CoercionForm,
         location: Location,
     ) -> SqlResult<(Expr, bool)> {
@@ -325,8 +327,7 @@ impl Analyzer<'_> {
         if base == target {
             return Ok((arg, false));
         }
-        let arg =
-            self.coerce_typmod(arg, base, base_typmod, Context::Implicit, CoercionForm::ImplicitCast, location, false)?;
+        let arg = self.coerce_typmod(arg, base, base_typmod, context, CoercionForm::ImplicitCast, location, false)?;
         let domain = CoerceToDomain { arg, result_type: target, typmod: -1, collation: Oid::INVALID, form };
         Ok((Expr::CoerceToDomain(Box::new(domain)), true))
     }

@@ -170,9 +170,8 @@ impl Analyzer<'_> {
                     }
                 }
                 let single = a.args.len() == 1;
-                let count = a.args.len();
                 for t in &mut a.args {
-                    if t.junk || (!normal && !(single && count == 1)) {
+                    if t.junk || !(normal || single) {
                         self.target_collation(t, None)?;
                     } else {
                         self.target_collation(t, Some(&mut below))?;

@@ -72,7 +72,7 @@ impl Analyzer<'_> {
             NodeEnum::BooleanTest(b) => self.boolean_test(b),
             NodeEnum::SqlvalueFunction(f) => self.sql_value(f),
             NodeEnum::AIndirection(i) => self.indirection(i),
-            NodeEnum::GroupingFunc(g) => self.unsupported(loc(g.location), "GROUPING"),
+            NodeEnum::GroupingFunc(g) => self.grouping_func(g),
             NodeEnum::SetToDefault(s) => {
                 Err(self.error_at(loc(s.location), SqlState::SyntaxError, "DEFAULT is not allowed in this context"))
             }

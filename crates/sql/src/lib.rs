@@ -1,5 +1,23 @@
 //! SQL text to typed queries.
+//!
+//! A tour: [`parse`] makes [`ParsedStatement`]s of a string; [`analyze`] resolves one under an [`AnalyzeContext`] into a
+//! [`Statement`], mostly a query; [`rewrite()`] replaces the views in a query and says what it reads; [`result_columns`]
+//! is what a client is told of it. The README draws the inside.
+//!
+//! ```
+//! let statements = stegodon_sql::parse("select 1; select 'two'").unwrap();
+//! assert_eq!(statements[1].text().trim(), "select 'two'");
+//! let error = stegodon_sql::parse("selec 1").unwrap_err();
+//! assert_eq!((error.state.code(), error.position), ("42601", Some(1)));
+//! ```
 #![deny(unsafe_code)]
+#![allow(
+    clippy::wrong_self_convention,
+    clippy::single_match_else,
+    clippy::unused_self,
+    clippy::ref_option,
+    reason = "FROM is a clause; a raw tree's parts are optional boxes; the analyser's helpers are its methods"
+)]
 
 mod aggregate;
 pub mod analyze;
@@ -16,6 +34,7 @@ mod ffi;
 mod from;
 mod from_function;
 mod function;
+mod grouping;
 pub mod limits;
 mod literal;
 mod names;

@@ -86,8 +86,12 @@ impl Analyzer<'_> {
         query.ctes = std::mem::take(&mut state.ctes);
         self.assign_query_collations(query)?;
         query.range_table = std::mem::take(&mut self.state.rtable);
-        let grouped = query.has_aggregates || !query.group_by.is_empty() || query.having.is_some();
+        let grouped = query.has_aggregates
+            || !query.group_by.is_empty()
+            || !query.grouping_sets.is_empty()
+            || query.having.is_some();
         if grouped {
+            self.resolve_grouping_funcs(query)?;
             self.check_grouping(query)?;
         }
         Ok(())
@@ -108,7 +112,8 @@ impl Analyzer<'_> {
         query.from.quals = self.where_clause(s.where_clause.as_deref(), ExprKind::Where)?;
         query.having = self.where_clause(s.having_clause.as_deref(), ExprKind::Having)?;
         query.order_by = self.sort_clause(&s.sort_clause, &mut targets, ExprKind::OrderBy, false)?;
-        query.group_by = self.group_list(&s.group_clause, &mut targets, &query.order_by, ExprKind::GroupBy, false)?;
+        (query.group_by, query.grouping_sets) =
+            self.group_clause(&s.group_clause, s.group_distinct, &mut targets, &query.order_by)?;
         query.group_distinct = s.group_distinct;
         match s.distinct_clause.as_slice() {
             [] => {}

@@ -1,6 +1,7 @@
 //! What statements become: the analysed tree beside the one that PostgreSQL stores for a view of the same statement.
 //!
-//! `RECORD_TREES=DIR testdata/record FILE...` writes the stored trees; `STEGODON_SQL_TREES` names the directory.
+//! `testdata/record all` has packed the stored trees, with the catalogs whose OIDs they hold: those of the cases that can
+//! be views, and of the system's own views.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::format_push_string)]
 
 mod session;
@@ -62,9 +63,9 @@ fn tidy(q: &mut Query) {
 
 #[test]
 fn trees_are_those_that_postgresql_stores() {
-    let Some(dir) = std::env::var_os("STEGODON_SQL_TREES") else { return };
     let session = Session::new();
-    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|f| f.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(session::recorded().join("trees")).unwrap().map(|f| f.unwrap().path()).collect();
     files.sort();
     let mut failures = String::new();
     let (mut same, mut differ, mut skipped) = (0, 0, 0);
@@ -74,7 +75,12 @@ fn trees_are_those_that_postgresql_stores() {
         let analyzed = match session.analyze(sql) {
             Ok(a) => a,
             Err(e) => {
-                assert!(e.message.contains("not supported by Stegodon") || e.state.code() == "25006", "{sql}: {e}");
+                let refused = e.message.contains("not supported by Stegodon") || e.state.code() == "25006";
+                if refused {
+                    println!("refused: {}", e.message);
+                } else {
+                    writeln!(failures, "== {sql}\n{e}").unwrap();
+                }
                 skipped += 1;
                 continue;
             }
