@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use stegodon_nodes::expr::{SqlValueKind, SubPlan};
 use arrow_array::Array;
-use stegodon_types::{ColumnBuilder, SqlState, Datum, Layout, SqlError, SqlResult, TypeContext, TypeDesc, oids, ops};
+use stegodon_nodes::expr::{SqlValueKind, SubPlan};
+use stegodon_types::{ColumnBuilder, Datum, Layout, SqlError, SqlResult, SqlState, TypeContext, TypeDesc, oids, ops};
 
 use super::{Frame, Node};
 use crate::column::take;
@@ -24,7 +24,7 @@ pub(super) fn sql_value(kind: SqlValueKind, typmod: i32, cx: &EvalContext<'_>) -
         }
         SqlValueKind::SessionUser => role_name(cx, cx.session.session_user()),
         SqlValueKind::CurrentCatalog => name(Some(cx.session.database_name())),
-        SqlValueKind::CurrentSchema => name(crate::kernels::session::current_schema(cx)),
+        SqlValueKind::CurrentSchema => name(crate::kernels::session::current_schema(cx).as_deref()),
         SqlValueKind::CurrentTimestamp => {
             let us = round_us(cx.session.transaction_start_us(), typmod);
             Column::constant(Layout::Int64, Some(&Datum::Int64(us)))
@@ -39,9 +39,7 @@ pub(super) fn sql_value(kind: SqlValueKind, typmod: i32, cx: &EvalContext<'_>) -
 fn role_name(cx: &EvalContext<'_>, oid: stegodon_types::Oid) -> SqlResult<Column> {
     match cx.catalog.role(oid) {
         Some(role) => Column::constant(Layout::Name, Some(&Datum::bytes(&role.name))),
-        None => {
-            Err(SqlError::new(SqlState::UndefinedObject, format!("role with OID {oid} does not exist")))
-        }
+        None => Err(SqlError::new(SqlState::UndefinedObject, format!("role with OID {oid} does not exist"))),
     }
 }
 

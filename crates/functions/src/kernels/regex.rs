@@ -123,7 +123,11 @@ impl Translator<'_> {
                     if !atom {
                         return Err(refuse("a quantifier without an atom"));
                     }
-                    if c == '{' { self.bound()? } else { self.out.push(c) }
+                    if c == '{' {
+                        self.bound()?
+                    } else {
+                        self.out.push(c)
+                    }
                     // A non-greedy quantifier matches where the greedy one does.
                     if self.rest.peek() == Some(&'?') {
                         self.rest.next();
@@ -307,8 +311,12 @@ impl Translator<'_> {
 
 fn compile(pattern: &[u8], rules: CaseRules, ignore_case: bool) -> SqlResult<Regex> {
     let pattern = std::str::from_utf8(pattern).map_err(|_| refuse("text that is not UTF-8"))?;
-    let translator =
-        Translator { rest: pattern.chars().peekable(), rules, ignore_case, out: String::with_capacity(pattern.len() + 8) };
+    let translator = Translator {
+        rest: pattern.chars().peekable(),
+        rules,
+        ignore_case,
+        out: String::with_capacity(pattern.len() + 8),
+    };
     let translated = translator.run()?;
     RegexBuilder::new(&translated)
         .dot_matches_new_line(true)
