@@ -160,7 +160,9 @@ fn constant_array(
             break;
         }
         if values.is_null(i) && node.strict {
-            live.iter().for_each(|&row| set(&mut truths, row, Truth::Null));
+            for &row in &live {
+                set(&mut truths, row, Truth::Null);
+            }
             continue;
         }
         let element = Column::Const(values.slice(i, 1));

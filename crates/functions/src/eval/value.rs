@@ -29,11 +29,40 @@ pub(super) fn sql_value(kind: SqlValueKind, typmod: i32, cx: &EvalContext<'_>) -
             let us = round_us(cx.session.transaction_start_us(), typmod);
             Column::constant(Layout::Int64, Some(&Datum::Int64(us)))
         }
-        SqlValueKind::CurrentDate
-        | SqlValueKind::CurrentTime
-        | SqlValueKind::LocalTime
-        | SqlValueKind::LocalTimestamp => Err(SqlError::unsupported(format_args!("{kind:?}"))),
+        SqlValueKind::CurrentDate => {
+            let days = local_us(cx)?.0.div_euclid(DAY_US);
+            Column::constant(Layout::Int32, Some(&Datum::Int32(days as i32)))
+        }
+        SqlValueKind::LocalTimestamp => {
+            let us = round_us(local_us(cx)?.0, typmod);
+            Column::constant(Layout::Int64, Some(&Datum::Int64(us)))
+        }
+        SqlValueKind::LocalTime => {
+            let us = round_us(local_us(cx)?.0.rem_euclid(DAY_US), typmod);
+            Column::constant(Layout::Int64, Some(&Datum::Int64(us)))
+        }
+        SqlValueKind::CurrentTime => {
+            let (local, offset) = local_us(cx)?;
+            let us = round_us(local.rem_euclid(DAY_US), typmod);
+            // timetz: the time of day, then the zone in seconds west of Greenwich.
+            let mut bytes = us.to_le_bytes().to_vec();
+            bytes.extend_from_slice(&(-offset).to_le_bytes());
+            Column::constant(Layout::Fixed(12), Some(&Datum::bytes(bytes)))
+        }
     }
+}
+
+const DAY_US: i64 = 86_400_000_000;
+/// Microseconds from 1970 to 2000.
+const EPOCH_US: i64 = 946_684_800_000_000;
+
+/// The transaction's start in the session's time zone, as if that were UTC, and the zone's offset in seconds east.
+fn local_us(cx: &EvalContext<'_>) -> SqlResult<(i64, i32)> {
+    let us = cx.session.transaction_start_us();
+    let at = us.checked_add(EPOCH_US).and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
+    let at = at.ok_or_else(|| SqlError::internal("the transaction's start is no time"))?;
+    let offset = cx.settings.time_zone.to_offset(at).seconds();
+    Ok((us + i64::from(offset) * 1_000_000, offset))
 }
 
 fn role_name(cx: &EvalContext<'_>, oid: stegodon_types::Oid) -> SqlResult<Column> {

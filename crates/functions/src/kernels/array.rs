@@ -82,9 +82,9 @@ fn extend(call: &Call<'_>, array: usize) -> SqlResult<Column> {
         one_dimensional(&view)?;
         let mut values = view.elements(part).collect::<SqlResult<Vec<_>>>()?;
         if array == 0 {
-            values.push(new)
+            values.push(new);
         } else {
-            values.insert(0, new)
+            values.insert(0, new);
         }
         let lower = view.dimensions().first().map_or(1, |d| d.lower);
         build(&element, &[Dimension { length: values.len() as i32, lower }], values).map(Some)

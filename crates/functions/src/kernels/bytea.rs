@@ -1,5 +1,7 @@
 //! Byte strings: parts, bits, text encodings, MD5.
 
+#![allow(clippy::unnecessary_wraps, reason = "kernels have one shape")]
+
 use memchr::memmem;
 use stegodon_types::settings::Encoding;
 use stegodon_types::{SqlError, SqlResult, SqlState};

@@ -147,7 +147,7 @@ fn size_pretty(size: i64, out: &mut Vec<u8>) {
             }
             _ => {
                 if *round {
-                    size = (size + size.signum()) / 2;
+                    size = size.midpoint(size.signum());
                 }
                 out.extend_from_slice(format!("{size} {name}").as_bytes());
                 return;

@@ -1,5 +1,7 @@
 //! Text: length, parts, search, padding, trimming. A character is a code point under UTF8, a byte under SQL_ASCII.
 
+#![allow(clippy::unnecessary_wraps, reason = "kernels have one shape")]
+
 use memchr::memmem;
 use stegodon_types::scalar::text::{apply_bpchar, apply_varchar, char_count, char_prefix_len, clip, trim_blanks};
 use stegodon_types::settings::Encoding;
@@ -134,7 +136,12 @@ fn left(encoding: Encoding, text: &[u8], n: i32) -> &[u8] {
 
 /// `right(text, n)`: all but the first |n| where n is negative.
 fn right(encoding: Encoding, text: &[u8], n: i32) -> &[u8] {
-    let drop = if n < 0 { n.unsigned_abs() as usize } else { char_count(encoding, text).saturating_sub(n as usize) };
+    let drop = match n {
+        // Its negation is itself, and PostgreSQL drops nothing.
+        i32::MIN => 0,
+        n if n < 0 => n.unsigned_abs() as usize,
+        _ => char_count(encoding, text).saturating_sub(n as usize),
+    };
     skip(encoding, text, drop)
 }
 
