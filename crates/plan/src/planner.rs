@@ -351,17 +351,12 @@ impl<'a> Level<'a> {
             startup += c.startup + c.per_tuple;
             total += c.startup + c.per_tuple;
         }
-        let never = filter.iter().any(|f| matches!(exprs::as_bool_const(f), Some(Some(false) | None)));
-        if never {
-            rel.rows = 0.0;
-            rel.dummy = true;
-        }
         rel.list.add(Path {
             kind: crate::path::PathKind::Result { child: None, filter },
             target: Rc::default(),
-            rows: if never { 0.0 } else { 1.0 },
-            startup: if never { 0.0 } else { startup },
-            total: if never { 0.0 } else { total },
+            rows: 1.0,
+            startup,
+            total,
             disabled: 0,
             parallel_safe: false,
             parallel_aware: false,
@@ -679,7 +674,8 @@ fn columns(types: &[(Oid, i32, Oid)]) -> Vec<ColumnType> {
 pub(crate) fn empty_path<'a>(target: &Rc<Target>) -> Path<'a> {
     Path {
         kind: crate::path::PathKind::Empty,
-        target: Rc::clone(target),
+        // Nothing is ever put out.
+        target: Rc::new(Target { width: 0, cost: crate::path::QualCost::default(), ..(**target).clone() }),
         rows: 0.0,
         startup: 0.0,
         total: 0.0,

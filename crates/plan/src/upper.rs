@@ -166,9 +166,8 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     let mut distinct_keys: Option<Vec<PathKey>> = None;
     let mut sort_keys: Vec<PathKey> = Vec::new();
     let mut keys = |level: &mut Level<'a>| -> SqlResult<()> {
-        if !group_by.is_empty() {
-            group_keys = level.clause_pathkeys(&group_by);
-        }
+        // Without groups there is nothing to sort by.
+        group_keys = if group_by.is_empty() { Some(Vec::new()) } else { level.clause_pathkeys(&group_by) };
         if !q.distinct.is_empty() {
             distinct_keys = level.clause_pathkeys(&q.distinct);
         }
