@@ -186,9 +186,9 @@ impl Deparser<'_, '_> {
             1700 => {
                 let numeric = text.bytes().next().is_some_and(|b| b.is_ascii_digit())
                     && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'e' | b'E' | b'.'));
-                if numeric {
+                if numeric && text.contains(['e', 'E', '.']) {
                     self.out.push_str(&text);
-                    label = !text.contains(['e', 'E', '.']) || c.typmod >= 0;
+                    label = c.typmod >= 0;
                 } else {
                     self.out.push_str(&quote_literal(&text));
                 }

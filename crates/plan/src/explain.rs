@@ -365,11 +365,13 @@ impl<'p> Printer<'p, '_> {
             self.line(detail, format!("InitPlan {}", init.number));
             self.node(plan, depth + 1, Some(detail + 2));
         }
-        if let PlanKind::Append { removed, .. } = &node.kind
-            && *removed > 0
-            && false
-        {
-            self.line(detail, format!("Subplans Removed: {removed}"));
+        if arrow.is_none() {
+            for (subplan, name) in self.with_queries() {
+                if let Some(plan) = self.statement.subplans.get(subplan) {
+                    self.line(detail, format!("CTE {}", quote_identifier(&name)));
+                    self.node(plan, depth + 1, Some(detail + 2));
+                }
+            }
         }
         let mut children = Vec::new();
         crate::names::for_each_child(node, &mut |c| children.push(c));
@@ -377,6 +379,23 @@ impl<'p> Printer<'p, '_> {
             self.node(c, depth + 1, Some(detail));
         }
         self.subplans(node, depth, detail);
+    }
+
+    /// The WITH queries that are scanned anywhere, in the order they were planned.
+    fn with_queries(&self) -> Vec<(usize, String)> {
+        fn find(node: &PlanNode, out: &mut Vec<(usize, String)>) {
+            if let PlanKind::CteScan { subplan, name, .. } = &node.kind
+                && !out.iter().any(|(s, _)| s == subplan)
+            {
+                out.push((*subplan, name.clone()));
+            }
+            crate::names::for_each_child(node, &mut |c| find(c, out));
+        }
+        let mut out = Vec::new();
+        find(&self.statement.root, &mut out);
+        self.statement.subplans.iter().for_each(|s| find(s, &mut out));
+        out.sort_by_key(|(s, _)| *s);
+        out
     }
 
     /// The subplans that a node's own expressions use.

@@ -26,6 +26,8 @@ pub(crate) struct Built {
 #[derive(Default)]
 pub(crate) struct Finisher {
     pub range_table: Vec<PlanRelation>,
+    /// Parents whose children are appended: EXPLAIN counts their names as used.
+    pub parents: Vec<usize>,
 }
 
 /// A level and where its range table begins in the flat one.
@@ -70,7 +72,7 @@ pub(crate) fn finish<'a>(cx: &Rc<Context<'a>>, level: &Rc<Level<'a>>, path: &Rc<
     number(&mut node, &mut next);
     subplans.iter_mut().for_each(|s| number(s, &mut next));
     let init_plans = cx.init_plans.borrow().iter().map(|p| p.init.clone()).collect();
-    crate::names::unique_aliases(&mut f.range_table, &node, &subplans);
+    crate::names::unique_aliases(&mut f.range_table, &node, &subplans, &f.parents);
     Ok(PlannedStatement {
         root: node,
         subplans,
@@ -390,16 +392,30 @@ impl Finisher {
                 Built { node: node(kind, targets, quals), exprs }
             }
             PathKind::Append { children, prune, removed } => {
-                let (nodes, exprs) = self.build_children(v, p, children)?;
+                let (mut nodes, exprs) = self.build_children(v, p, children)?;
+                if nodes.len() == 1
+                    && let Some(only) = nodes.pop()
+                {
+                    return Ok(Built { node: only, exprs });
+                }
+                self.note_parent(v, children);
+                let prune = prune.as_ref().map(|p| shifted_prune(v, p));
                 let targets = positional(&exprs);
-                let kind = PlanKind::Append { children: nodes, prune: prune.clone(), removed: *removed };
+                let kind = PlanKind::Append { children: nodes, prune, removed: *removed };
                 Built { node: node(kind, targets, Vec::new()), exprs }
             }
             PathKind::MergeAppend { children, prune } => {
-                let (nodes, exprs) = self.build_children(v, p, children)?;
+                let (mut nodes, exprs) = self.build_children(v, p, children)?;
+                if nodes.len() == 1
+                    && let Some(only) = nodes.pop()
+                {
+                    return Ok(Built { node: only, exprs });
+                }
+                self.note_parent(v, children);
+                let prune = prune.as_ref().map(|p| shifted_prune(v, p));
                 let keys = sort_keys(level, &p.pathkeys, &exprs)?;
                 let targets = positional(&exprs);
-                let kind = PlanKind::MergeAppend { children: nodes, keys, prune: prune.clone() };
+                let kind = PlanKind::MergeAppend { children: nodes, keys, prune };
                 Built { node: node(kind, targets, Vec::new()), exprs }
             }
             PathKind::NestLoop(_) | PathKind::Merge { .. } | PathKind::Hash { .. } => crate::finish_join::build(self, v, p)?,
@@ -503,6 +519,12 @@ impl Finisher {
         project(below, want)
     }
 
+    fn note_parent<'a>(&mut self, v: View<'_, 'a>, children: &[Rc<Path<'a>>]) {
+        let rti = children.iter().find_map(|c| scanned(c));
+        let parent = rti.and_then(|r| v.level.rel(r).ok()).and_then(|r| r.parent);
+        self.parents.extend(parent.map(|p| p + v.offset));
+    }
+
     fn build_children<'a>(
         &mut self,
         v: View<'_, 'a>,
@@ -551,6 +573,27 @@ impl Finisher {
             }
         }
         sort_keys(v.level, keys, &below.exprs)
+    }
+}
+
+fn shifted_prune(v: View<'_, '_>, p: &PrunePlan) -> PrunePlan {
+    PrunePlan {
+        conditions: p.conditions.iter().map(|e| v.shift(e)).collect(),
+        range_table_index: p.range_table_index + v.offset,
+        ..p.clone()
+    }
+}
+
+/// The relation that a path scans, through sorts and the like.
+fn scanned(p: &Path<'_>) -> Option<usize> {
+    match &p.kind {
+        PathKind::SeqScan { rti }
+        | PathKind::BitmapHeap { rti, .. }
+        | PathKind::Tid { rti, .. }
+        | PathKind::TidRange { rti, .. } => Some(*rti),
+        PathKind::Index(i) => Some(i.rti),
+        PathKind::Sort { child, .. } | PathKind::Projection { child } | PathKind::Material { child } => scanned(child),
+        _ => None,
     }
 }
 

@@ -93,8 +93,75 @@ impl<'a> Level<'a> {
             }
             Expr::NullTest(t) if !t.arg_is_row && is_column(&t.arg) => Some(exact(clause.expr.clone(), 0)),
             Expr::RowCompare(r) => self.match_row_compare(rel, index, n, r, clause),
+            Expr::Bool(b) if b.kind == BoolKind::Or => {
+                self.match_or(column, family, collation, &b.args).map(|(e, s)| exact(e, s))
+            }
             _ => None,
         }
+    }
+
+    /// `column = 1 OR column = 2` asks the index what `column = ANY ('{1,2}')` does.
+    fn match_or(&self, column: &Expr, family: Oid, collation: Oid, arms: &[Expr]) -> Option<(Expr, u16)> {
+        let mut first: Option<OpExpr> = None;
+        let mut values = Vec::new();
+        for a in arms {
+            let Expr::Op(op) = a else { return None };
+            let mut op = op.clone();
+            if matches!(op.args.as_slice(), [_, r] if strip_relabel(r) == strip_relabel(column)) {
+                let commutator = self.catalog().operator(op.operator)?.commutator;
+                op.function = self.catalog().operator(commutator)?.function;
+                op.operator = commutator;
+                op.args.reverse();
+            }
+            let [left, right] = op.args.as_slice() else { return None };
+            if strip_relabel(left) != strip_relabel(column)
+                || !matches!(right, Expr::Const(Const { value: Some(_), .. }))
+                || (collation.is_valid() && collation != op.input_collation)
+            {
+                return None;
+            }
+            values.push(right.clone());
+            match &first {
+                None => first = Some(op),
+                Some(f) => {
+                    let same = f.operator == op.operator
+                        && f.input_collation == op.input_collation
+                        && f.args.first() == op.args.first()
+                        && f.args.get(1).map(type_of) == op.args.get(1).map(type_of);
+                    if !same {
+                        return None;
+                    }
+                }
+            }
+        }
+        let op = first?;
+        let strategy = self.strategy(op.operator, family)?;
+        let element_type = type_of(op.args.get(1)?);
+        let element = self.catalog().type_desc(element_type)?;
+        if !element.array.is_valid() {
+            return None;
+        }
+        let array = Expr::Array(ArrayExpr {
+            array_type: element.array,
+            element_type,
+            collation: element.collation,
+            elements: values,
+            multidims: false,
+            location: None,
+        });
+        let array = self.cx.input.evaluate.fold(array).ok()?;
+        if !matches!(array, Expr::Const(_)) {
+            return None;
+        }
+        let e = Expr::ScalarArrayOp(ScalarArrayOp {
+            operator: op.operator,
+            function: op.function,
+            any: true,
+            input_collation: op.input_collation,
+            args: Box::new([op.args.first()?.clone(), array]),
+            location: None,
+        });
+        Some((e, strategy))
     }
 
     /// The btree strategy of an operator in a family.

@@ -89,7 +89,8 @@ impl<'a> Level<'a> {
             forward = self.useful_pathkeys(rel, &keys);
         }
         let index_only = self.index_only_possible(rel, index);
-        if !clauses.is_empty() || !forward.is_empty() || index_only {
+        let by_predicate = !index.predicate.is_empty() && index.predicate_ok;
+        if !clauses.is_empty() || !forward.is_empty() || index_only || by_predicate {
             out.extend(self.index_path(rel, index, &clauses, forward.clone(), false, index_only, false)?);
             if rel.parallel
                 && let Some(path) = self.index_path(rel, index, &clauses, forward, false, index_only, true)?

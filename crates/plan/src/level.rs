@@ -37,6 +37,8 @@ pub struct Level<'a> {
     pub(crate) subqueries: std::collections::HashMap<usize, (Rc<Level<'a>>, crate::path::PathList<'a>)>,
     /// Planned CTEs by name: subplan index, rows, width, costs.
     pub(crate) ctes: Vec<CtePlan>,
+    /// What planning this level's WITH queries costs.
+    pub(crate) cte_cost: f64,
     /// Init plans that belong to this level.
     pub(crate) init_plans: Vec<usize>,
     /// Whether anything in the query forbids workers altogether.

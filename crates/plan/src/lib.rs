@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod arrays;
+pub(crate) mod bounds;
 pub mod clause;
 pub(crate) mod context;
 pub mod cost;
@@ -58,6 +59,7 @@ pub(crate) mod typed;
 pub(crate) mod upper;
 pub(crate) mod values;
 
+pub use bounds::prune;
 pub use context::{Evaluate, NoFolding, PlanInput, Storage};
 pub use evaluate::Folding;
 pub use explain::{BufferUsage, ExplainOptions, NodeCounters, NodeRun, explain};

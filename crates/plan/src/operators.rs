@@ -226,16 +226,16 @@ impl<'a> Level<'a> {
         if rel.pages == 0.0 {
             return Some(1.0);
         }
-        let density = (rel.tuples / rel.pages).max(1.0);
+        let density = rel.tuples / rel.pages;
         let mut block = f64::from(tid.block.0);
-        let mut offset = f64::from(tid.offset.0);
-        if offset > 0.0 {
-            if test.greater == test.or_equal {
-                offset -= 1.0;
-            }
-            block += offset / density;
+        if density > 0.0 {
+            block += (f64::from(tid.offset.0) / density).min(1.0);
         }
-        let s = (block / rel.pages).min(1.0);
+        let mut s = block / rel.pages;
+        // One row less for `<`, one more for `>=`.
+        if test.greater == test.or_equal && rel.tuples >= 1.0 {
+            s -= 1.0 / rel.tuples;
+        }
         Some(clamp_probability(if test.greater { 1.0 - s } else { s }))
     }
 

@@ -72,6 +72,7 @@ pub(crate) fn plan_level<'a>(
         query_pathkeys: Vec::new(),
         subqueries: std::collections::HashMap::new(),
         ctes: outer_ctes.to_vec(),
+        cte_cost: 0.0,
         init_plans: Vec::new(),
         parallel_ok: true,
         needed: std::collections::HashMap::new(),
@@ -93,7 +94,28 @@ pub(crate) fn plan_level<'a>(
         crate::upper::plan_select(&mut level)?
     };
     cx.leave();
+    let list = charge_init_plans(&level, list);
     Ok((Rc::new(level), list))
+}
+
+/// What init plans and WITH queries cost is part of every path.
+fn charge_init_plans<'a>(level: &Level<'a>, mut list: PathList<'a>) -> PathList<'a> {
+    let mut cost = level.cte_cost;
+    for i in &level.init_plans {
+        cost += level.cx.init_plans.borrow().get(*i).map_or(0.0, |p| p.cost);
+    }
+    if level.init_plans.is_empty() && level.cte_cost == 0.0 {
+        return list;
+    }
+    list.partial.clear();
+    for p in &mut list.paths {
+        let mut new = (**p).clone();
+        new.startup += cost;
+        new.total += cost;
+        new.parallel_safe = false;
+        *p = Rc::new(new);
+    }
+    list
 }
 
 fn refuse(q: &Query) -> SqlResult<()> {
@@ -329,17 +351,12 @@ impl<'a> Level<'a> {
             startup += c.startup + c.per_tuple;
             total += c.startup + c.per_tuple;
         }
-        let never = filter.iter().any(|f| matches!(exprs::as_bool_const(f), Some(Some(false) | None)));
-        if never {
-            rel.rows = 0.0;
-            rel.dummy = true;
-        }
         rel.list.add(Path {
             kind: crate::path::PathKind::Result { child: None, filter },
             target: Rc::default(),
-            rows: if never { 0.0 } else { 1.0 },
-            startup: if never { 0.0 } else { startup },
-            total: if never { 0.0 } else { total },
+            rows: 1.0,
+            startup,
+            total,
             disabled: 0,
             parallel_safe: false,
             parallel_aware: false,
@@ -657,7 +674,8 @@ fn columns(types: &[(Oid, i32, Oid)]) -> Vec<ColumnType> {
 pub(crate) fn empty_path<'a>(target: &Rc<Target>) -> Path<'a> {
     Path {
         kind: crate::path::PathKind::Empty,
-        target: Rc::clone(target),
+        // Nothing is ever put out.
+        target: Rc::new(Target { width: 0, cost: crate::path::QualCost::default(), ..(**target).clone() }),
         rows: 0.0,
         startup: 0.0,
         total: 0.0,

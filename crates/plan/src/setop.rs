@@ -1,11 +1,244 @@
-//! UNION, INTERSECT, EXCEPT.
+//! UNION, INTERSECT, EXCEPT (`prepunion.c`).
 
+use std::rc::Rc;
+
+use stegodon_format::ids::AttrNumber;
+use stegodon_nodes::Expr;
+use stegodon_nodes::query::{RangeTableKind, SetOperand, SetOperation, SetOperationKind};
 use stegodon_types::{SqlError, SqlResult};
 
+use crate::cost::{self, AggregateCosts, AggregateMethod, Cost};
+use crate::exprs;
 use crate::level::Level;
-use crate::path::PathList;
+use crate::node::{AggregateSplit, AggregateStrategy};
+use crate::path::{GroupColumn, Path, PathKind, PathList};
+use crate::rel::{ColumnType, Rel, Target};
+use crate::relids::Relids;
 
-/// Plans a set operation.
-pub(crate) fn plan_set_operation<'a>(_level: &mut Level<'a>) -> SqlResult<PathList<'a>> {
-    Err(SqlError::unsupported("planning of set operations"))
+/// Plans a set operation with its ORDER BY and LIMIT.
+pub(crate) fn plan_set_operation<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> {
+    let limits = level.prepare_limit();
+    let op = level.query.set_operations.clone().ok_or_else(|| SqlError::internal("no set operation"))?;
+    let count = level.query.range_table.len();
+    level.rels.resize_with(count + 1, || None);
+    let path = plan_operation(level, &op)?;
+    let mut rel = Rel::new(0, Relids::default(), level.tuple_fraction > 0.0);
+    rel.rows = path.rows;
+    let target =
+        Target { exprs: level.query.targets.iter().map(|t| (t.expr.clone(), t.sort_group_ref)).collect(), ..Target::default() };
+    let target = level.costed(target);
+    let path = Rc::new(path).projected(&target, false, level.settings().cpu_tuple_cost);
+    rel.target = target;
+    rel.list.add_rc(path);
+    crate::upper::finish_output(level, rel, limits)
+}
+
+fn leaf_rti(operand: &SetOperand) -> usize {
+    match operand {
+        SetOperand::Relation(r) => *r,
+        SetOperand::Operation(o) => leaf_rti(&o.left),
+    }
+}
+
+/// The output columns of an operation: the leftmost leaf's, of the operation's types.
+fn output(op: &SetOperation) -> Vec<Expr> {
+    let rti = leaf_rti(&op.left);
+    op.types
+        .iter()
+        .enumerate()
+        .map(|(i, (t, m, c))| exprs::relation_var(rti, AttrNumber(i as i16 + 1), *t, *m, *c))
+        .collect()
+}
+
+fn target_of<'a>(level: &Level<'a>, exprs: Vec<Expr>) -> Rc<Target> {
+    level.costed(Target { exprs: exprs.into_iter().map(|e| (e, 0)).collect(), ..Target::default() })
+}
+
+fn plan_operand<'a>(level: &mut Level<'a>, operand: &SetOperand, op: &SetOperation) -> SqlResult<Path<'a>> {
+    match operand {
+        SetOperand::Operation(o) => plan_operation(level, o),
+        SetOperand::Relation(rti) => plan_leaf(level, *rti, op),
+    }
+}
+
+fn plan_leaf<'a>(level: &mut Level<'a>, rti: usize, op: &SetOperation) -> SqlResult<Path<'a>> {
+    let RangeTableKind::Subquery(query) = &level.rte(rti)?.kind else {
+        return Err(SqlError::internal("a set operation over what is no subquery"));
+    };
+    let query = (**query).clone();
+    let visible: Vec<_> = query.targets.iter().filter(|t| !t.junk).collect();
+    if visible.len() != op.types.len() || visible.iter().zip(&op.types).any(|(t, w)| exprs::type_of(&t.expr) != w.0) {
+        return Err(SqlError::internal("the sides of a set operation differ in type"));
+    }
+    let mut rel = Rel::new(rti, Relids::one(rti), false);
+    rel.columns = visible
+        .iter()
+        .map(|t| ColumnType {
+            type_oid: exprs::type_of(&t.expr),
+            typmod: exprs::typmod_of(&t.expr),
+            collation: exprs::collation_of(&t.expr),
+            not_null: false,
+        })
+        .collect();
+    // Alike expressions on both sides: the operation's own types.
+    let exprs: Vec<Expr> = op
+        .types
+        .iter()
+        .enumerate()
+        .map(|(i, (t, m, c))| exprs::relation_var(rti, AttrNumber(i as i16 + 1), *t, *m, *c))
+        .collect();
+    level.put_rel(rel.clone());
+    let ctes = level.ctes.clone();
+    let (sub, list) = crate::planner::plan_level(&level.cx, query, 0.0, &ctes)?;
+    let child = crate::planner::choose(&list, 0.0)?;
+    for t in sub.query.targets.iter().filter(|t| !t.junk) {
+        rel.widths.insert(t.resno, sub.expr_width(&t.expr));
+    }
+    rel.rows = child.rows;
+    rel.tuples = child.rows;
+    level.subqueries.insert(rti, (Rc::clone(&sub), list));
+    level.put_rel(rel.clone());
+    rel.target = target_of(level, exprs);
+    level.put_rel(rel.clone());
+    Ok(crate::subquery::subquery_path(level, &rel, &sub, &child))
+}
+
+fn columns(op: &SetOperation, exprs: &[Expr]) -> SqlResult<Vec<GroupColumn>> {
+    if op.group_by.len() != exprs.len() {
+        return Err(SqlError::internal("a set operation without its comparisons"));
+    }
+    Ok(op.group_by.iter().zip(exprs).map(|(g, e)| GroupColumn { expr: e.clone(), equality: g.equality }).collect())
+}
+
+/// The members of a chain of UNION ALLs, or of UNIONs, which may contain either.
+fn members<'o>(operand: &'o SetOperand, parent: &'o SetOperation, out: &mut Vec<(&'o SetOperand, &'o SetOperation)>) {
+    if let SetOperand::Operation(o) = operand
+        && o.kind == SetOperationKind::Union
+        && (o.all || !parent.all)
+        && o.types == parent.types
+        && (!parent.all || o.all)
+    {
+        members(&o.left, if parent.all { o } else { parent }, out);
+        members(&o.right, if parent.all { o } else { parent }, out);
+        return;
+    }
+    out.push((operand, parent));
+}
+
+fn plan_operation<'a>(level: &mut Level<'a>, op: &SetOperation) -> SqlResult<Path<'a>> {
+    let exprs = output(op);
+    if op.kind == SetOperationKind::Union {
+        let mut list = Vec::new();
+        members(&op.left, op, &mut list);
+        members(&op.right, op, &mut list);
+        let mut children = Vec::new();
+        for (operand, parent) in list {
+            children.push(Rc::new(plan_operand(level, operand, parent)?));
+        }
+        let append = append(level, children, &exprs);
+        return if op.all { Ok(append) } else { distinct(level, op, Rc::new(append), &exprs) };
+    }
+    let left = Rc::new(plan_operand(level, &op.left, op)?);
+    let right = Rc::new(plan_operand(level, &op.right, op)?);
+    if !op.group_by.iter().all(|g| g.hashable) {
+        return Err(SqlError::unsupported("INTERSECT and EXCEPT over a type that cannot be hashed"));
+    }
+    let s = level.settings();
+    let groups = columns(op, &exprs)?;
+    let rows = match (op.kind, op.all) {
+        (SetOperationKind::Except, _) => left.rows,
+        (_, _) => left.rows.min(right.rows),
+    };
+    let startup = left.total
+        + right.startup
+        + s.cpu_operator_cost * (left.rows + right.rows) * groups.len() as f64
+        + (right.total - right.startup);
+    Ok(Path {
+        target: target_of(level, exprs),
+        rows,
+        startup,
+        total: startup + s.cpu_tuple_cost * rows,
+        disabled: left.disabled + right.disabled,
+        parallel_safe: false,
+        parallel_aware: false,
+        workers: 0,
+        pathkeys: Vec::new(),
+        kind: PathKind::SetOp { outer: left, inner: right, kind: op.kind, all: op.all, groups },
+    })
+}
+
+fn append<'a>(level: &Level<'a>, children: Vec<Rc<Path<'a>>>, exprs: &[Expr]) -> Path<'a> {
+    let s = level.settings();
+    let rows: f64 = children.iter().map(|c| c.rows).sum();
+    let total: f64 = children.iter().map(|c| c.total).sum::<f64>() + s.cpu_tuple_cost * 0.5 * rows;
+    let mut target = (*target_of(level, exprs.to_vec())).clone();
+    target.width = children.iter().map(|c| c.target.width).max().unwrap_or(target.width);
+    Path {
+        target: Rc::new(target),
+        rows,
+        startup: children.first().map_or(0.0, |c| c.startup),
+        total,
+        disabled: children.iter().map(|c| c.disabled).sum(),
+        parallel_safe: false,
+        parallel_aware: false,
+        workers: 0,
+        pathkeys: Vec::new(),
+        kind: PathKind::Append { children, prune: None, removed: 0 },
+    }
+}
+
+fn distinct<'a>(level: &mut Level<'a>, op: &SetOperation, child: Rc<Path<'a>>, exprs: &[Expr]) -> SqlResult<Path<'a>> {
+    let s = level.settings();
+    let groups = columns(op, exprs)?;
+    let rows = child.rows;
+    let hashable = op.group_by.iter().all(|g| g.hashable);
+    let mut list = PathList::new(false);
+    if hashable {
+        let c = cost::aggregate(
+            s,
+            AggregateMethod::Hashed,
+            &AggregateCosts::default(),
+            groups.len(),
+            rows,
+            Cost { startup: child.startup, total: child.total },
+            child.rows,
+            child.target.width,
+        );
+        list.add(Path {
+            kind: PathKind::Aggregate {
+                child: Rc::clone(&child),
+                strategy: AggregateStrategy::Hashed,
+                split: AggregateSplit::Whole,
+                groups: groups.clone(),
+                having: Vec::new(),
+            },
+            target: Rc::clone(&child.target),
+            rows,
+            startup: c.startup,
+            total: c.total,
+            disabled: child.disabled + u32::from(!s.enable_hashagg),
+            parallel_safe: false,
+            parallel_aware: false,
+            workers: 0,
+            pathkeys: Vec::new(),
+        });
+    }
+    // By sorting: the columns are numbered as sort references.
+    let clauses: Vec<_> = op
+        .group_by
+        .iter()
+        .enumerate()
+        .map(|(i, g)| stegodon_nodes::expr::SortGroupClause { reference: i as u32 + 1, ..g.clone() })
+        .collect();
+    let by_ref = exprs.to_vec();
+    let keys = level.pathkeys_for(&clauses, &|r| by_ref.get((r as usize).checked_sub(1)?).cloned());
+    if let Some(keys) = keys {
+        let sorted = Rc::new(level.sort_path(&child, keys, -1.0));
+        list.add(crate::distinct::unique_path(level, &sorted, rows, &groups));
+    }
+    let best = list.cheapest_total().ok_or_else(|| {
+        SqlError::new(stegodon_types::SqlState::FeatureNotSupported, "could not implement UNION")
+            .detail("All column datatypes must be hashable or sortable.")
+    })?;
+    Ok((**best).clone())
 }

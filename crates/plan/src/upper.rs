@@ -166,9 +166,8 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     let mut distinct_keys: Option<Vec<PathKey>> = None;
     let mut sort_keys: Vec<PathKey> = Vec::new();
     let mut keys = |level: &mut Level<'a>| -> SqlResult<()> {
-        if !group_by.is_empty() {
-            group_keys = level.clause_pathkeys(&group_by);
-        }
+        // Without groups there is nothing to sort by.
+        group_keys = if group_by.is_empty() { Some(Vec::new()) } else { level.clause_pathkeys(&group_by) };
         if !q.distinct.is_empty() {
             distinct_keys = level.clause_pathkeys(&q.distinct);
         }
@@ -247,6 +246,26 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
             rel.list = list;
         }
     }
+    limited(level, rel, limits)
+}
+
+/// ORDER BY and LIMIT over finished rows.
+pub(crate) fn finish_output<'a>(level: &mut Level<'a>, rel: Rel<'a>, limits: Limits) -> SqlResult<PathList<'a>> {
+    let q = level.query.clone();
+    let mut rel = rel;
+    if !q.order_by.is_empty() {
+        let keys = level
+            .clause_pathkeys(&q.order_by)
+            .ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
+        let plain_limit = limits.count > 0 && limits.offset >= 0;
+        let limit = if plain_limit { limits.count as f64 + limits.offset as f64 } else { -1.0 };
+        let target = Rc::clone(&rel.target);
+        rel = order(level, rel, &keys, &target, limit)?;
+    }
+    limited(level, rel, limits)
+}
+
+fn limited<'a>(level: &Level<'a>, rel: Rel<'a>, limits: Limits) -> SqlResult<PathList<'a>> {
     let mut out = PathList::new(level.tuple_fraction > 0.0);
     for p in &rel.list.paths {
         if limits.needed {

@@ -60,7 +60,7 @@ fn array_datum(element: Oid, text: &str) -> Option<Datum> {
     let desc = types.type_desc(element).ok()?;
     let array = types.type_desc(desc.array).ok()?;
     assert!(matches!(array.kind, TypeKind::Array { .. }));
-    Some(stegodon_types::text_in(&cx, &array, text.as_bytes(), -1).unwrap())
+    stegodon_types::text_in(&cx, &array, text.as_bytes(), -1).ok()
 }
 
 impl RowSource for Source {
