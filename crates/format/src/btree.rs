@@ -184,16 +184,19 @@ impl Opaque {
     }
 
     /// Whether the page is a leaf.
+    #[inline]
     pub const fn is_leaf(&self) -> bool {
         self.flags.contains(PageFlags::LEAF)
     }
 
     /// Whether a scan must step over the page (`P_IGNORE`): half dead or deleted.
+    #[inline]
     pub const fn is_ignored(&self) -> bool {
         self.flags.contains(PageFlags::DELETED | PageFlags::HALF_DEAD)
     }
 
     /// Whether the page is the last of its level, and therefore has no high key.
+    #[inline]
     pub const fn is_rightmost(&self) -> bool {
         self.next.is_none()
     }
@@ -219,26 +222,31 @@ impl<'a> BtreePage<'a> {
     }
 
     /// The first data item's line pointer (`P_FIRSTDATAKEY`).
+    #[inline]
     pub const fn first_data(self) -> OffsetNumber {
         OffsetNumber(if self.opaque.is_rightmost() { 1 } else { 2 })
     }
 
     /// The last line pointer.
+    #[inline]
     pub fn last(self) -> OffsetNumber {
         self.page.max_offset()
     }
 
     /// The line pointer of an item.
+    #[inline]
     pub fn item_id(self, offset: OffsetNumber) -> Result<ItemId> {
         self.page.item_id(offset)
     }
 
     /// The tuple at a line pointer.
+    #[inline]
     pub fn tuple(self, offset: OffsetNumber) -> Result<IndexTuple<'a>> {
         IndexTuple::new(self.page.item(offset)?)
     }
 
     /// The tuple of a line pointer already read.
+    #[inline]
     pub fn tuple_at(self, offset: OffsetNumber, id: ItemId) -> Result<IndexTuple<'a>> {
         IndexTuple::new(self.page.item_at(offset, id)?)
     }
@@ -280,17 +288,34 @@ pub struct IndexTuple<'a> {
 
 impl<'a> IndexTuple<'a> {
     /// An item of a page as an index tuple; an error where its size does not fit the item's.
+    #[inline]
     pub fn new(item: &'a [u8]) -> Result<Self> {
-        let info = Bytes::new("index tuple", item).u16(6)?;
-        let size = usize::from(info & SIZE_MASK);
         // The line pointer's length is a multiple of 8 and may be longer than the tuple, never shorter.
-        match item.get(..size) {
-            Some(bytes) if size >= TUPLE_HEADER => Ok(Self { bytes, info }),
-            _ => Err(Error::InvalidField { what: "index tuple", field: "size", value: size as u64 }),
+        if let Some(&[.., low, high]) = item.first_chunk::<TUPLE_HEADER>() {
+            let info = u16::from_le_bytes([low, high]);
+            let size = usize::from(info & SIZE_MASK);
+            if size >= TUPLE_HEADER
+                && let Some(bytes) = item.get(..size)
+            {
+                return Ok(Self { bytes, info });
+            }
+        }
+        Err(Self::bad_size(item))
+    }
+
+    #[cold]
+    fn bad_size(item: &[u8]) -> Error {
+        match Bytes::new("index tuple", item).u16(6) {
+            Ok(info) => {
+                let value = u64::from(info & SIZE_MASK);
+                Error::InvalidField { what: "index tuple", field: "size", value }
+            }
+            Err(error) => error,
         }
     }
 
     /// The tuple's bytes, as its own size says.
+    #[inline]
     pub const fn bytes(self) -> &'a [u8] {
         self.bytes
     }
@@ -300,12 +325,14 @@ impl<'a> IndexTuple<'a> {
     }
 
     /// `t_tid`: what it means depends on [`IndexTuple::kind`].
+    #[inline]
     pub fn t_tid(self) -> Tid {
         // The header is there: `new` saw to it.
         self.bytes.first_chunk().map_or(Tid::default(), |raw| Tid::from_bytes(*raw))
     }
 
     /// Plain, posting list or pivot.
+    #[inline]
     pub fn kind(self) -> TupleKind {
         if self.info & ALTERNATIVE_TID == 0 {
             TupleKind::Plain
@@ -317,6 +344,7 @@ impl<'a> IndexTuple<'a> {
     }
 
     /// Whether some attribute is NULL.
+    #[inline]
     pub const fn has_nulls(self) -> bool {
         self.info & HAS_NULLS != 0
     }
@@ -338,6 +366,7 @@ impl<'a> IndexTuple<'a> {
     }
 
     /// How many attributes the tuple has, of the index's `all`; fewer than all only in a pivot.
+    #[inline]
     pub fn attribute_count(self, all: usize) -> usize {
         match self.kind() {
             TupleKind::Pivot => usize::from(self.t_tid().offset.0 & COUNT_MASK).min(all),
@@ -359,6 +388,7 @@ impl<'a> IndexTuple<'a> {
     }
 
     /// A posting list's TIDs; an error on another kind of tuple, or where the list does not lie in the tuple.
+    #[inline]
     pub fn posting(self) -> Result<PostingList<'a>> {
         let tid = self.t_tid();
         let count = usize::from(tid.offset.0 & COUNT_MASK);
@@ -378,16 +408,20 @@ impl<'a> IndexTuple<'a> {
 
     /// The attributes as they lie there: the null bitmap (a set bit means not null), if any, and the bytes that
     /// attributes are aligned within.
+    #[inline]
     pub fn attributes(self) -> Result<(Option<&'a [u8]>, &'a [u8])> {
-        let end = match self.kind() {
-            TupleKind::Posting => (self.t_tid().block.0 as usize).min(self.bytes.len()),
-            TupleKind::Plain | TupleKind::Pivot => self.bytes.len(),
+        let whole = match self.kind() {
+            TupleKind::Posting => {
+                let end = (self.t_tid().block.0 as usize).min(self.bytes.len());
+                self.bytes.get(..end).unwrap_or(&[])
+            }
+            TupleKind::Plain | TupleKind::Pivot => self.bytes,
         };
         if !self.has_nulls() {
-            return Ok((None, self.bytes.get(TUPLE_HEADER..end).unwrap_or(&[])));
+            return Ok((None, whole.get(TUPLE_HEADER..).unwrap_or(&[])));
         }
         let nulls = self.raw().slice(TUPLE_HEADER, NULLS_SIZE)?;
-        Ok((Some(nulls), self.bytes.get(TUPLE_HEADER_WITH_NULLS..end).unwrap_or(&[])))
+        Ok((Some(nulls), whole.get(TUPLE_HEADER_WITH_NULLS..).unwrap_or(&[])))
     }
 }
 
@@ -403,6 +437,7 @@ impl<'a> PostingList<'a> {
     }
 
     /// In stored order: ascending in an index that is not damaged.
+    #[inline]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = Tid> + ExactSizeIterator + 'a {
         self.0.as_chunks().0.iter().map(|raw| Tid::from_bytes(*raw))
     }

@@ -9,9 +9,10 @@ use stegodon_format::ids::Tid;
 use stegodon_format::varlena::{Compressed, MAX_VARLENA_SIZE, ToastPointer};
 use stegodon_types::column::ColumnBuilder;
 
-use crate::deform::{Deformer, Place};
+use crate::deform::Deformer;
 use crate::desc::TupleDesc;
 use crate::error::{Error, Result};
+use crate::walk::Place;
 
 /// A value that lies in a TOAST table, and where it belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

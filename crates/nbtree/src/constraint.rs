@@ -181,6 +181,8 @@ pub(crate) struct Constraints {
     pub(crate) prefix: usize,
     /// The columns to look at once the prefix and the range column agree.
     pub(crate) filter_columns: Vec<usize>,
+    /// Whether there are any, or row comparisons.
+    pub(crate) has_filters: bool,
     scratch: Points,
 }
 
@@ -214,6 +216,7 @@ impl Constraints {
             let behind = i > prefix && (column.has_points || column.low.is_some() || column.high.is_some());
             (behind || column.has_filters()).then_some(i)
         }));
+        self.has_filters = !self.filter_columns.is_empty() || self.rows_used > 0;
         Ok(())
     }
 
@@ -316,8 +319,10 @@ impl Constraints {
         let Some(constraint) = self.columns.get_mut(column) else { return Ok(()) };
         self.scratch.type_oid = type_oid;
         if !constraint.has_points {
-            self.scratch.compare = Some(compare);
-            std::mem::swap(&mut constraint.points, &mut self.scratch);
+            // Moved, not swapped: each buffer keeps its size, so that rescans do not grow it again.
+            constraint.points.values.append(&mut self.scratch.values);
+            constraint.points.type_oid = type_oid;
+            constraint.points.compare = Some(compare);
             constraint.has_points = true;
         } else if let Some(between) = key.comparator(constraint.points.type_oid, type_oid) {
             // Both are sorted: one pass over both.

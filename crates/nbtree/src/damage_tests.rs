@@ -11,13 +11,13 @@ use stegodon_types::{Datum, SqlResult, SqlState};
 use crate::testing::*;
 use crate::{BtreeScan, Direction, IndexDesc, ScanKey, ScanOptions, Strategy};
 
-fn ints() -> Arc<IndexDesc> {
+pub(crate) fn ints() -> Arc<IndexDesc> {
     let keys = vec![key(INT4, false, false, &[(INT4, INT4)])];
     Arc::new(IndexDesc::new("i", vec![attribute(INT4)], keys, false).unwrap())
 }
 
 /// Leaves 1, 2 and 3 with three rows each, 0 to 8; root 4.
-fn three_leaves() -> Vec<Node> {
+pub(crate) fn three_leaves() -> Vec<Node> {
     let desc = ints();
     let value = |v: i32| vec![Some(Datum::Int32(v))];
     let mut nodes = vec![Node::default(); 5];

@@ -53,6 +53,7 @@ pub(crate) fn read(
 }
 
 /// The tuple at `offset`, unless it is known to be dead.
+#[inline]
 fn live_tuple<'a>(
     matcher: &Matcher,
     block: BlockNumber,
@@ -98,10 +99,10 @@ fn read_forward(
             offset += 1;
             continue;
         };
-        let verdict = if proved {
-            if matcher.filters_pass(tuple)? { Verdict::Match } else { Verdict::Filtered }
-        } else {
-            matcher.check(tuple)?
+        let verdict = match proved {
+            true if !matcher.has_filters() || matcher.filters_pass(tuple)? => Verdict::Match,
+            true => Verdict::Filtered,
+            false => matcher.check(tuple)?,
         };
         match verdict {
             Verdict::Match => save(matcher, batch, block, offset, tuple, visit.keep_tuples)?,
@@ -147,10 +148,10 @@ fn read_backward(
             end = offset;
             continue;
         };
-        let verdict = if proved {
-            if matcher.filters_pass(tuple)? { Verdict::Match } else { Verdict::Filtered }
-        } else {
-            matcher.check(tuple)?
+        let verdict = match proved {
+            true if !matcher.has_filters() || matcher.filters_pass(tuple)? => Verdict::Match,
+            true => Verdict::Filtered,
+            false => matcher.check(tuple)?,
         };
         match verdict {
             Verdict::Match => save(matcher, batch, block, offset, tuple, visit.keep_tuples)?,
@@ -202,6 +203,7 @@ fn gallop_backward(matcher: &mut Matcher, block: BlockNumber, page: BtreePage<'_
 }
 
 /// Copies one matching tuple: its row, or a posting list's rows, which come in ascending order in both directions.
+#[inline]
 fn save(
     matcher: &Matcher,
     batch: &mut Batch,

@@ -132,6 +132,11 @@ impl Matcher {
         Ok(!self.keys.empty)
     }
 
+    /// Whether there are keys that order cannot decide.
+    pub(crate) fn has_filters(&self) -> bool {
+        self.keys.has_filters
+    }
+
     /// How often the cursor has moved since the keys were set.
     pub(crate) fn moves(&self) -> u64 {
         self.cursor.moves
@@ -180,7 +185,11 @@ impl Matcher {
     pub(crate) fn check(&mut self, tuple: IndexTuple<'_>) -> SqlResult<Verdict> {
         let count = tuple.attribute_count(self.desc.attributes.len());
         let verdict = self.check_required(tuple, count)?;
-        if verdict != Verdict::Match || self.filters_pass(tuple)? { Ok(verdict) } else { Ok(Verdict::Filtered) }
+        if verdict != Verdict::Match || !self.keys.has_filters || self.filters_pass(tuple)? {
+            Ok(verdict)
+        } else {
+            Ok(Verdict::Filtered)
+        }
     }
 
     /// [`Matcher::check`] without filters: the columns whose order tells about the tuples that follow. For a high key,

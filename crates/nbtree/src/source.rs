@@ -81,3 +81,9 @@ impl PageSource for PoolSource {
         self.files.nblocks(Fork::Main).map_err(Into::into)
     }
 }
+
+/// A scan may move between threads while it waits.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<crate::BtreeScan<PoolSource>>();
+};

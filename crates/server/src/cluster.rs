@@ -14,6 +14,10 @@ use stegodon_exec::CancelFlag;
 use stegodon_format::ids::Oid;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
+/// The role that `initdb` makes.
+const BOOTSTRAP_SUPERUSER: Oid = Oid(10);
+/// The first OID that is not PostgreSQL's own.
+const FIRST_NORMAL_OID: u32 = 16384;
 /// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
 const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
@@ -101,6 +105,19 @@ impl Cluster {
         Ok(Arc::clone(catalogs.entry(database.to_owned()).or_insert(catalog)))
     }
 
+    /// A role to suggest to whoever starts the server: the bootstrap superuser.
+    pub fn superuser(&self) -> Option<String> {
+        let catalog = self.catalog("postgres").or_else(|_| self.catalog("template1")).ok()?;
+        catalog.role(BOOTSTRAP_SUPERUSER).map(|r| r.name.clone())
+    }
+
+    /// A database to suggest: the first that a user has made, else `postgres`.
+    pub fn first_database(&self) -> Option<String> {
+        let catalog = self.catalog("postgres").or_else(|_| self.catalog("template1")).ok()?;
+        let own = catalog.databases().filter(|d| !d.is_template && d.allow_connections && d.oid.0 >= FIRST_NORMAL_OID);
+        own.min_by_key(|d| d.oid.0).map(|d| d.name.clone())
+    }
+
     /// A process number for a new session, and the key that cancels it.
     pub(crate) fn register(&self, flag: &Arc<CancelFlag>) -> (i32, i32) {
         let pid = self.next_pid.fetch_add(1, Ordering::Relaxed);
@@ -151,11 +168,4 @@ fn random() -> i32 {
         // Without the system's generator, the hasher's keys are the next best that std has.
         Err(_) => std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now_us()) as i32,
     }
-}
-
-/// The length of a relation's main fork, 0 where it has no storage.
-pub(crate) fn relation_blocks(storage: &Storage, catalog: &Catalog, relation: Oid) -> SqlResult<u32> {
-    let row = catalog.relation(relation);
-    let Some(locator) = row.and_then(|r| r.locator) else { return Ok(0) };
-    Ok(storage.relation(locator).nblocks(stegodon_format::ids::Fork::Main)?)
 }

@@ -5,14 +5,21 @@
 #![forbid(unsafe_code)]
 
 mod cluster;
+mod connection;
+mod cursor;
 mod encode;
+mod explain;
 mod info;
+mod listen;
 mod planning;
 mod portal;
+mod run;
 mod session;
 mod wire;
 
 pub use cluster::Cluster;
 pub use encode::{Format, OutputColumn};
+pub use listen::{Endpoints, serve};
 pub use portal::{Portal, Rows};
+pub use run::{Outcome, Run};
 pub use session::{Notice, Prepared, Session, Transaction};

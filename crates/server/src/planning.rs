@@ -9,6 +9,7 @@ use stegodon_functions::{EvalContext, Session as AskSession};
 use stegodon_nodes::Query;
 use stegodon_plan::node::{PlanNode, PlannedStatement};
 use stegodon_plan::settings::ConstraintExclusion;
+use stegodon_sql::Access;
 use stegodon_plan::{Folding, PlanInput, PlannerSettings};
 use stegodon_types::{Datum, SqlError, SqlResult};
 
@@ -121,14 +122,15 @@ fn planner_settings(settings: &Settings) -> PlannerSettings {
     }
 }
 
-/// Checks the privileges that a plan's relations ask for, and refuses row security (DESIGN D10).
-pub(crate) fn check_access(session: &Session, planned: &PlannedStatement) -> SqlResult<()> {
+/// Checks the privileges that a query's relations ask for, and refuses row security (DESIGN D10).
+pub(crate) fn check_access(session: &Session, accesses: &[Access]) -> SqlResult<()> {
     let catalog = &session.view.catalog;
-    for entry in &planned.range_table {
-        let Some(access) = &entry.access else { continue };
-        let Some(relation) = catalog.relation(entry.relation) else { continue };
-        let role = access.user.unwrap_or(session.user.oid);
-        catalog.check_select(relation, role, &access.columns)?;
+    for access in accesses {
+        let Some(relation) = catalog.relation(access.relation) else { continue };
+        let role = access.check_as_user.unwrap_or(session.user.oid);
+        if access.requires_select {
+            catalog.check_select(relation, role, &access.columns)?;
+        }
         let bypasses = catalog.role(role).is_some_and(|r| r.superuser || r.bypass_row_security);
         let owner = catalog.has_privileges_of_role(role, relation.owner) && !relation.force_row_security;
         if relation.row_security && !bypasses && !owner {

@@ -21,20 +21,24 @@ pub struct Portal {
     /// The formats its columns are sent in.
     pub(crate) formats: Vec<Format>,
     pub(crate) rows: Option<Rows>,
-    /// A cursor that survives its transaction.
-    pub(crate) hold: bool,
-    /// A cursor that may go back.
-    pub(crate) cursor: bool,
+    /// Declared by DECLARE.
+    cursor: bool,
 }
 
 impl Portal {
     /// A portal that has not run.
     pub(crate) fn new(prepared: Arc<Prepared>, params: Vec<Option<Datum>>, formats: Vec<Format>) -> Self {
-        Self { prepared: Some(prepared), params, formats, rows: None, hold: false, cursor: false }
+        Self { prepared: Some(prepared), params, formats, rows: None, cursor: false }
     }
 
-    pub(crate) fn holdable(&self) -> bool {
-        self.hold
+    /// A cursor over running rows.
+    pub(crate) fn cursor(rows: Rows) -> Self {
+        Self { prepared: None, params: Vec::new(), formats: Vec::new(), rows: Some(rows), cursor: true }
+    }
+
+    /// Whether it was declared by DECLARE.
+    pub(crate) fn is_cursor(&self) -> bool {
+        self.cursor
     }
 }
 
@@ -57,22 +61,27 @@ enum Source {
 
 impl Rows {
     /// Starts a query.
-    pub(crate) fn start(session: &Session, query: &Query, params: Vec<Option<Datum>>, cursor: bool) -> SqlResult<Self> {
+    pub(crate) fn start(
+        session: &Session,
+        query: &Query,
+        columns: Vec<ResultColumn>,
+        params: Vec<Option<Datum>>,
+        cursor: bool,
+    ) -> SqlResult<Self> {
         let planned = planning::plan(session, query, &params, cursor)?;
-        Self::of_plan(session, &planned, params, false)
+        Self::of_plan(session, &planned, columns, params, false)
     }
 
     /// Starts a planned query.
     pub(crate) fn of_plan(
         session: &Session,
         planned: &PlannedStatement,
+        columns: Vec<ResultColumn>,
         params: Vec<Option<Datum>>,
         instrument: bool,
     ) -> SqlResult<Self> {
-        planning::check_access(session, planned)?;
         let running = stegodon_exec::start(planned, options(session, planned, params, instrument))?;
-        let columns = planned.columns.clone().into();
-        Ok(Self { columns, running: Source::Running(Box::new(running)), batch: None, taken: 0 })
+        Ok(Self { columns: columns.into(), running: Source::Running(Box::new(running)), batch: None, taken: 0 })
     }
 
     /// Rows that are there already.

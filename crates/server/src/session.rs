@@ -37,12 +37,19 @@ pub enum Transaction {
 /// A statement that has been analysed, ready to be bound any number of times.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Its text, for EXECUTE in another search path.
-    pub parsed: ParsedStatement,
-    /// What it is.
-    pub statement: Statement,
+    /// Its text, which EXECUTE's arguments are read from; `None` inside a PREPARE.
+    pub parsed: Option<ParsedStatement>,
+    /// What it is; `None` where there was no statement.
+    pub statement: Option<Statement>,
     /// The types of its parameters.
     pub param_types: Vec<Oid>,
+}
+
+impl Prepared {
+    /// An empty statement.
+    pub(crate) fn empty() -> Self {
+        Self { parsed: None, statement: None, param_types: Vec::new() }
+    }
 }
 
 /// A message to the client that is no error.
@@ -71,6 +78,8 @@ pub struct Session {
     pub(crate) notices: Vec<Notice>,
 }
 
+/// The privilege bit of CONNECT (`ACL_CONNECT`).
+const CONNECT: u64 = 1 << 11;
 /// PostgreSQL's numbers of the encodings that are served.
 const UTF8: i32 = 6;
 const SQL_ASCII: i32 = 0;
@@ -190,7 +199,11 @@ impl Session {
             transform_null_equals: self.settings.read().bool("transform_null_equals"),
         };
         let analyzed = stegodon_sql::analyze(&parsed, cx, ParamTypes { types, variable: true })?;
-        Ok(Arc::new(Prepared { parsed, statement: analyzed.statement, param_types: analyzed.param_types }))
+        Ok(Arc::new(Prepared {
+            parsed: Some(parsed),
+            statement: Some(analyzed.statement),
+            param_types: analyzed.param_types,
+        }))
     }
 
     /// What functions may ask during one statement.
@@ -219,7 +232,7 @@ impl Session {
             if commit { settings.commit() } else { settings.rollback() }
         }
         drop(settings);
-        self.portals.retain(|_, portal| portal.holdable());
+        self.portals.clear();
     }
 
     /// SET from outside SQL, as the startup packet does it.
@@ -278,7 +291,7 @@ fn admit(catalog: &Catalog, role: &Role) -> SqlResult<Encoding> {
         let message = format!("database \"{}\" is not currently accepting connections", database.name);
         return Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message));
     }
-    if !role.superuser && !catalog.may_connect(role.oid) {
+    if !role.superuser && catalog.database_privileges(database.oid, role.oid, CONNECT) == 0 {
         return Err(SqlError::new(
             SqlState::InsufficientPrivilege,
             format!("permission denied for database \"{}\"", database.name),

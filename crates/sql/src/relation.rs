@@ -378,17 +378,21 @@ impl Analyzer<'_> {
                         exact.push(rte);
                         continue;
                     }
-                    let distance = penalty + edit_distance(column, name);
-                    if distance > MAX_DISTANCE || distance > column.chars().count() / 2 {
+                    let own = edit_distance(column, name);
+                    let distance = penalty + own;
+                    if distance > MAX_DISTANCE || own > column.len() / 2 {
                         continue;
                     }
                     if distance < best.distance {
                         best = Best { distance, first: Some((&rte.name, name)), second: None };
                     } else if distance == best.distance {
                         if best.second.is_some() {
-                            best.first = None;
+                            // Too many: only a nearer one will do.
+                            best = Best { distance: distance.saturating_sub(1), first: None, second: None };
                         } else if best.first.is_some() {
                             best.second = Some((&rte.name, name));
+                        } else {
+                            best.first = Some((&rte.name, name));
                         }
                     }
                 }

@@ -17,7 +17,7 @@ use stegodon_nodes::query::{JoinTree, RangeTableKind};
 use stegodon_nodes::{Expr, Query, reader};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
-use crate::context::{STACK_BYTES, STACK_RED_ZONE_BYTES};
+use crate::context::{AnalyzeContext, Analyzer, ParamTypes, STACK_BYTES, STACK_RED_ZONE_BYTES};
 use crate::oids;
 
 /// One relation that a query reads, and on whose behalf.
@@ -42,15 +42,17 @@ pub struct Rewritten {
     pub accesses: Vec<Access>,
 }
 
-/// Rewrites a query. `user` is the session's current user.
-pub fn rewrite(query: Query, catalog: &Catalog, user: Oid) -> SqlResult<Rewritten> {
-    let mut rewriter = Rewriter { catalog, user, accesses: Vec::new(), active: Vec::new() };
+/// Rewrites a query.
+pub fn rewrite(query: Query, cx: &AnalyzeContext<'_>) -> SqlResult<Rewritten> {
+    let mut rewriter =
+        Rewriter { cx: *cx, catalog: cx.catalog, user: cx.user, accesses: Vec::new(), active: Vec::new() };
     let mut query = query;
     rewriter.query(&mut query)?;
     Ok(Rewritten { query, accesses: rewriter.accesses })
 }
 
 struct Rewriter<'a> {
+    cx: AnalyzeContext<'a>,
     catalog: &'a Catalog,
     user: Oid,
     accesses: Vec<Access>,
@@ -91,6 +93,13 @@ impl Rewriter<'_> {
                         entry.kind = RangeTableKind::Subquery(Box::new(expanded));
                     } else {
                         self.check_generated(rel, &entry.selected_columns)?;
+                    }
+                }
+                RangeTableKind::Function { functions, .. } => {
+                    // A stored entry keeps the columns only where they were written.
+                    for f in functions.iter_mut().filter(|f| f.columns.is_empty()) {
+                        let mut analyzer = Analyzer::new(self.cx, "", ParamTypes::default());
+                        f.columns = analyzer.function_columns(&f.call, &entry.name, &[], None)?;
                     }
                 }
                 _ => {}
@@ -216,7 +225,7 @@ fn used_relations(query: &Query) -> Vec<usize> {
 }
 
 /// Replaces Vars of join entries by what they stand for, here and in subqueries that refer to them.
-fn flatten_join_vars(query: &mut Query) -> SqlResult<()> {
+pub fn flatten_join_vars(query: &mut Query) -> SqlResult<()> {
     let joins: Vec<Option<(Vec<Expr>, Vec<String>)>> = query
         .range_table
         .iter()

@@ -211,7 +211,7 @@ impl Analyzer<'_> {
         let names: Vec<String> = query_columns(&query).into_iter().map(|c| c.0).collect();
         let name = format!("*SELECT* {rtindex}");
         let kind = RangeTableKind::Subquery(Box::new(query));
-        self.state.rtable.push(plain_entry(kind, name, false, names));
+        self.state.rtable.push(plain_entry(kind, name, true, names));
         Ok((SetOperand::Relation(rtindex), columns))
     }
 }

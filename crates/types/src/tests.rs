@@ -29,6 +29,42 @@ fn simple_values_are_read_and_printed() {
     }
 }
 
+#[test]
+fn the_table_is_what_the_server_says_of_its_types() {
+    for line in include_str!("../testdata/pg_type.txt").lines() {
+        let parts: Vec<&str> = line.split('\t').collect();
+        let row = builtin(Oid(parts[0].parse().unwrap())).unwrap_or_else(|| panic!("{line}"));
+        let letter = |c: u8| char::from(c).to_string();
+        let align = [(Align::Char, "c"), (Align::Short, "s"), (Align::Int, "i"), (Align::Double, "d")];
+        let table = [
+            row.oid.to_string(),
+            row.name.to_owned(),
+            row.len.to_string(),
+            if row.by_value { "t" } else { "f" }.to_owned(),
+            letter(row.category),
+            if row.preferred { "t" } else { "f" }.to_owned(),
+            letter(row.delimiter),
+            row.element.to_string(),
+            row.array.to_string(),
+            align.iter().find(|a| a.0 == row.align).unwrap().1.to_owned(),
+            row.collation.to_string(),
+            match row.kind {
+                table::RowKind::Range(_) => "r",
+                table::RowKind::Multirange(_) => "m",
+                _ => "b",
+            }
+            .to_owned(),
+        ];
+        assert_eq!(table[..], parts[..12], "{line}");
+        // What is not done has neither.
+        if !std::ptr::eq(row.ops, &raw const scalar::pseudo::UNSUPPORTED) {
+            assert_eq!(row.ops.compare.is_some(), parts[12] == "t", "order of {line}");
+            assert_eq!(row.ops.equal.is_some(), parts[13] == "t", "equality of {line}");
+            assert_eq!(row.ops.key.is_some(), parts[13] == "t", "key of {line}");
+        }
+    }
+}
+
 fn read(cx: &TypeContext<'_>, oid: Oid, text: &str) -> Datum {
     text_in(cx, &cx.types.type_desc(oid).unwrap(), text.as_bytes(), -1).unwrap()
 }

@@ -43,40 +43,51 @@ pub fn order(a: f64, b: f64) -> Ordering {
 
 /// A decimal number: its digits without leading or trailing zeros, and the power of ten of the last of them.
 struct Decimal {
-    digits: Vec<u8>,
+    buffer: [u8; MAX_DIGITS],
+    len: usize,
     exponent: i32,
 }
+
+/// More digits than any text that is taken apart here has: 17 significant ones, or 16 before the point and a zero.
+const MAX_DIGITS: usize = 20;
 
 impl Decimal {
     /// Reads `12.5e-3`.
     fn parse(text: &str) -> Decimal {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let mut exponent: i32 = exponent.parse().unwrap_or(0);
-        let mut digits = Vec::new();
+        let (mut buffer, mut len) = ([0; MAX_DIGITS], 0);
         let mut fraction = false;
         for b in mantissa.bytes() {
             match b {
                 b'.' => fraction = true,
                 b'0'..=b'9' => {
                     exponent -= i32::from(fraction);
-                    if b != b'0' || !digits.is_empty() {
-                        digits.push(b);
+                    if (b != b'0' || len > 0)
+                        && let Some(place) = buffer.get_mut(len)
+                    {
+                        *place = b;
+                        len += 1;
                     }
                 }
                 _ => {}
             }
         }
-        while digits.last() == Some(&b'0') {
-            digits.pop();
+        while len > 0 && buffer.get(len - 1) == Some(&b'0') {
+            len -= 1;
             exponent += 1;
         }
-        Decimal { digits, exponent }
+        Decimal { buffer, len, exponent }
+    }
+
+    fn digits(&self) -> &[u8] {
+        self.buffer.get(..self.len).unwrap_or_default()
     }
 
     /// Whether it equals `odd * 2^power`, `odd` being odd and below 2^55. Only numbers between 2^52 and 10^41 can.
     fn is_exactly(&self, odd: u64, power: i32) -> bool {
         let Some(mut number) = self
-            .digits
+            .digits()
             .iter()
             .try_fold(0u64, |n, d| n.checked_mul(10).and_then(|n| n.checked_add(u64::from(d - b'0'))))
         else {
@@ -141,7 +152,7 @@ fn strictly_inside(start: usize, scientific: impl Fn(usize) -> String, good: imp
 }
 
 fn decimal_text(decimal: &Decimal) -> String {
-    format!("{}e{}", String::from_utf8_lossy(&decimal.digits), decimal.exponent)
+    format!("{}e{}", String::from_utf8_lossy(decimal.digits()), decimal.exponent)
 }
 
 fn shortest8(v: f64) -> Decimal {
@@ -152,7 +163,7 @@ fn shortest8(v: f64) -> Decimal {
         return decimal;
     }
     strictly_inside(
-        decimal.digits.len(),
+        decimal.digits().len(),
         |precision| format!("{v:.precision$e}"),
         |d| decimal_text(d).parse() == Ok(v) && !on_boundary(d, mantissa, exponent, 1 << 52),
     )
@@ -166,7 +177,7 @@ fn shortest4(v: f32) -> Decimal {
         return decimal;
     }
     strictly_inside(
-        decimal.digits.len(),
+        decimal.digits().len(),
         |precision| format!("{v:.precision$e}"),
         |d| decimal_text(d).parse() == Ok(v) && !on_boundary(d, mantissa, exponent, 1 << 23),
     )
@@ -174,7 +185,7 @@ fn shortest4(v: f32) -> Decimal {
 
 /// Appends digits in fixed or scientific form; `scientific_from` is the exponent from which on it is scientific.
 fn write_decimal(decimal: &Decimal, scientific_from: i32, out: &mut Vec<u8>) {
-    let digits = &decimal.digits;
+    let digits = decimal.digits();
     // The exponent of the first digit.
     let exponent = decimal.exponent + digits.len() as i32 - 1;
     if (-4..scientific_from).contains(&exponent) {
