@@ -247,6 +247,11 @@ fn run<R: Ret>(call: &Call<'_>, mut f: impl FnMut(usize) -> SqlResult<R>) -> Sql
     Ok(shape(call, R::finish(out, valid.finish())))
 }
 
+/// A strict function of a row, for kernels that read their arguments themselves.
+pub fn map_rows<R: Ret>(call: &Call<'_>, f: impl FnMut(usize) -> SqlResult<R>) -> SqlResult<Column> {
+    run(call, f)
+}
+
 /// Whether a written value stays, or is NULL.
 pub trait Written {
     /// True where it stays.

@@ -94,7 +94,9 @@ pub(crate) fn callee(
     let result_type = cx.type_desc(result_type)?;
     let layout = layout_of(&result_type)?;
     let collation = cx.types.collation(input_collation)?;
-    Ok(Callee { kernel, info: CallInfo { function, collation, input_collation, arg_types, result_type, layout, variadic },
+    Ok(Callee {
+        kernel,
+        info: CallInfo { function, collation, input_collation, arg_types, result_type, layout, variadic },
     })
 }
 
@@ -110,7 +112,15 @@ fn internal_callee(
     let layout = layout_of(&result_type)?;
     Ok(Callee {
         kernel,
-        info: CallInfo { function: Oid(0), collation, input_collation: Oid(0), arg_types, result_type, layout, variadic: false },
+        info: CallInfo {
+            function: Oid(0),
+            collation,
+            input_collation: Oid(0),
+            arg_types,
+            result_type,
+            layout,
+            variadic: false,
+        },
     })
 }
 
@@ -221,9 +231,7 @@ impl Compiler<'_> {
                     layout: layout_of(&ty)?,
                 })
             }
-            Expr::NullTest(t) if t.arg_is_row => {
-                Ok(Node::RowNullTest { arg: self.boxed(&t.arg)?, is_null: t.is_null })
-            }
+            Expr::NullTest(t) if t.arg_is_row => Ok(Node::RowNullTest { arg: self.boxed(&t.arg)?, is_null: t.is_null }),
             Expr::NullTest(t) => Ok(Node::NullTest { arg: self.boxed(&t.arg)?, is_null: t.is_null }),
             Expr::BooleanTest(t) => Ok(Node::BooleanTest { arg: self.boxed(&t.arg)?, kind: t.kind }),
             Expr::SqlValue(s) => Ok(Node::SqlValue { kind: s.kind, typmod: s.typmod }),
@@ -308,8 +316,8 @@ impl Compiler<'_> {
         let [scalar, array] = s.args.as_ref();
         let element = self.element(array.type_oid())?;
         let scalar_type = self.cx.type_desc(scalar.type_oid())?;
-        let own_equality = kernels::compare::OWN_EQUALITY.contains(&s.function.0)
-            && layout_of(&scalar_type)? == layout_of(&element)?;
+        let own_equality =
+            kernels::compare::OWN_EQUALITY.contains(&s.function.0) && layout_of(&scalar_type)? == layout_of(&element)?;
         let types = vec![scalar_type, Arc::clone(&element)];
         Ok(Node::ScalarArray(Box::new(ScalarArrayNode {
             callee: callee(self.cx, s.function, types, oids::BOOL, s.input_collation, false)?,
@@ -375,8 +383,7 @@ impl Compiler<'_> {
         while let TypeKind::Domain { base, .. } = self.cx.type_desc(oid)?.kind {
             let row = catalog.type_row(oid).ok_or_else(|| SqlError::internal("a domain is not in the catalogs"))?;
             not_null |= row.not_null;
-            let mut constraints: Vec<_> =
-                catalog.domain_constraints(oid).iter().filter(|c| c.kind == b'c').collect();
+            let mut constraints: Vec<_> = catalog.domain_constraints(oid).iter().filter(|c| c.kind == b'c').collect();
             constraints.sort_by(|a, b| a.name.cmp(&b.name));
             levels.push(constraints);
             if levels.len() > 100 {

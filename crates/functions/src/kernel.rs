@@ -50,7 +50,8 @@ static KERNELS: LazyLock<HashMap<u32, KernelFn>> = LazyLock::new(|| {
     let mut map = HashMap::new();
     for family in crate::kernels::FAMILIES.iter().flat_map(|f| f.iter()) {
         for &(oid, kernel) in *family {
-            map.entry(oid).or_insert(kernel);
+            let other = map.insert(oid, kernel);
+            debug_assert!(other.is_none(), "two kernels for function {oid}");
         }
     }
     map

@@ -42,6 +42,7 @@ mod evaluator;
 pub mod fold;
 pub mod kernel;
 pub mod kernels;
+pub mod srf;
 
 pub use aggregate::{Accumulator, AggregatePlan, Emit, aggregate, aggregate_exists};
 pub use batch::{Batch, Input, Partial, Selection, Side};
@@ -51,3 +52,4 @@ pub use context::{EvalContext, Fork, NoSession, Session, SubPlans};
 pub use evaluator::{Evaluator, evaluate_all};
 pub use fold::{FoldMode, contains_mutable, contains_volatile, fold, is_strict, negate, volatility};
 pub use kernel::{Call, CallInfo, KernelFn, kernel_exists, kernel_oids};
+pub use srf::{SetFunction, SetFunctionPlan, set_function_exists};

@@ -166,11 +166,7 @@ fn run_block(w: &World, head: &Head, cases: &[(usize, &str, &str)], file: &str) 
 
 #[test]
 fn kernels_answer_as_postgresql_does() {
-    let w = World {
-        catalog: Catalog::default(),
-        settings: FormatSettings::default(),
-        session: NoSession::default(),
-    };
+    let w = World { catalog: Catalog::default(), settings: FormatSettings::default(), session: NoSession::default() };
     let mut wrong = Vec::new();
     let mut calls = 0;
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata")).unwrap() {

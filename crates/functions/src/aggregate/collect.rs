@@ -1,8 +1,11 @@
-//! `string_agg`: text and bytea, in the order of the rows.
+//! `string_agg` of text and bytea, `array_agg`: in the order of the rows.
 
 use arrow_array::{Array, ArrayRef};
 use stegodon_types::SqlResult;
+use stegodon_types::array::build_vector;
+use stegodon_types::value_at;
 
+use super::ordered::{Reader, read_value, set_length, write_value};
 use super::*;
 use crate::adapt::Arg;
 use crate::column::ByteBuilder;
@@ -103,4 +106,94 @@ impl GroupAggregate for StringAgg {
 
 fn too_long() -> SqlError {
     SqlError::new(SqlState::ProgramLimitExceeded, "string buffer exceeds maximum allowed length (1073741823 bytes)")
+}
+
+/// `array_agg`: NULLs too; NULL over no rows. A group's elements lie one after another: u8 known, u32 length, bytes.
+pub(super) struct ArrayAgg {
+    element: Arc<TypeDesc>,
+    layout: Layout,
+    groups: Vec<Vec<u8>>,
+    held_bytes: usize,
+}
+
+impl ArrayAgg {
+    pub(super) fn create(info: &AggregateInfo) -> SqlResult<Box<dyn GroupAggregate>> {
+        let element = Arc::clone(info.arg(0)?);
+        let layout = layout_of(&element)?;
+        Ok(Box::new(ArrayAgg { element, layout, groups: Vec::new(), held_bytes: 0 }))
+    }
+}
+
+impl GroupAggregate for ArrayAgg {
+    fn update(&mut self, _: &EvalContext<'_>, args: &[ArrayRef], groups: &[usize], _: usize) -> SqlResult<()> {
+        let array = arg(args, 0)?;
+        for (row, &group) in groups.iter().enumerate() {
+            let list = slot(&mut self.groups, group)?;
+            let before = list.len();
+            match value_at(array.as_ref(), self.layout, row) {
+                None => list.push(0),
+                Some(value) => {
+                    list.push(1);
+                    let at = list.len();
+                    list.extend_from_slice(&[0; 4]);
+                    write_value(value, list);
+                    set_length(list, at);
+                }
+            }
+            self.held_bytes += list.len() - before;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, _: &EvalContext<'_>, states: &[ArrayRef], groups: &[usize], _: usize) -> SqlResult<()> {
+        let values = <&[u8]>::values(arg(states, 0)?)?;
+        for (row, &group) in groups.iter().enumerate() {
+            let list = <&[u8]>::at(values, row);
+            slot(&mut self.groups, group)?.extend_from_slice(list);
+            self.held_bytes += list.len();
+        }
+        Ok(())
+    }
+
+    fn state(&mut self, emit: Emit) -> SqlResult<Vec<ArrayRef>> {
+        let groups = take_groups(&mut self.groups, emit);
+        let mut out = ByteBuilder::new(Layout::Bytes, groups.len(), 0);
+        for g in &groups {
+            self.held_bytes = self.held_bytes.saturating_sub(g.len());
+            out.push(Some(g));
+        }
+        Ok(vec![out.finish()?])
+    }
+
+    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
+        let groups = take_groups(&mut self.groups, emit);
+        let mut out = ByteBuilder::new(Layout::Bytes, groups.len(), 0);
+        for g in &groups {
+            self.held_bytes = self.held_bytes.saturating_sub(g.len());
+            if g.is_empty() {
+                out.push(None);
+                continue;
+            }
+            let mut reader = Reader(g);
+            let mut values = Vec::new();
+            while !reader.0.is_empty() {
+                values.push(match reader.bytes(1)? {
+                    [0] => None,
+                    _ => Some(read_value(self.layout, reader.block()?)?),
+                });
+            }
+            out.push(Some(&build_vector(&self.element, values)?));
+        }
+        out.finish()
+    }
+
+    fn grow(&mut self, n_groups: usize) {
+        if self.groups.len() < n_groups {
+            self.groups.resize(n_groups, Vec::new());
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.held_bytes + self.groups.capacity() * size_of::<Vec<u8>>()
+    }
 }

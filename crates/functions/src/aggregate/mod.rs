@@ -20,6 +20,7 @@ mod fold;
 mod min_max;
 mod numeric;
 mod ordered;
+mod regression;
 mod table;
 
 use std::sync::Arc;

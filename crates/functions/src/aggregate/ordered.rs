@@ -118,7 +118,7 @@ impl Order {
 }
 
 /// Appends a value's bytes, native.
-fn write_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
         ValueRef::Bool(v) => out.push(u8::from(v)),
         ValueRef::Char(v) => out.push(v),
@@ -133,16 +133,16 @@ fn write_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn broken() -> SqlError {
+pub(super) fn broken() -> SqlError {
     SqlError::internal("an aggregate's state is cut short")
 }
 
-fn number<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {
+pub(super) fn number<const N: usize>(bytes: &[u8]) -> SqlResult<[u8; N]> {
     bytes.try_into().map_err(|_| broken())
 }
 
 /// Reads what [`write_value`] wrote.
-fn read_value(layout: Layout, bytes: &[u8]) -> SqlResult<ValueRef<'_>> {
+pub(super) fn read_value(layout: Layout, bytes: &[u8]) -> SqlResult<ValueRef<'_>> {
     Ok(match layout {
         Layout::Bool => ValueRef::Bool(number::<1>(bytes)? != [0]),
         Layout::Char => ValueRef::Char(u8::from_le_bytes(number(bytes)?)),
@@ -158,10 +158,10 @@ fn read_value(layout: Layout, bytes: &[u8]) -> SqlResult<ValueRef<'_>> {
 }
 
 /// Reads records.
-struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn bytes(&mut self, n: usize) -> SqlResult<&'a [u8]> {
+    pub(super) fn bytes(&mut self, n: usize) -> SqlResult<&'a [u8]> {
         let (head, tail) = self.0.split_at_checked(n).ok_or_else(broken)?;
         self.0 = tail;
         Ok(head)
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
     fn length(&mut self) -> SqlResult<usize> {
         Ok(u32::from_le_bytes(number(self.bytes(4)?)?) as usize)
     }
-    fn block(&mut self) -> SqlResult<&'a [u8]> {
+    pub(super) fn block(&mut self) -> SqlResult<&'a [u8]> {
         let n = self.length()?;
         self.bytes(n)
     }
@@ -299,7 +299,7 @@ impl GroupAggregate for Ordered {
 }
 
 /// Writes how much was appended after the length at `at`.
-fn set_length(record: &mut [u8], at: usize) {
+pub(super) fn set_length(record: &mut [u8], at: usize) {
     let length = (record.len() - at - 4) as u32;
     if let Some(place) = record.get_mut(at..at + 4) {
         place.copy_from_slice(&length.to_le_bytes());

@@ -3,12 +3,13 @@
 
 use stegodon_types::{Layout, Oid, SqlResult};
 
-use super::collect::StringAgg;
+use super::collect::{ArrayAgg, StringAgg};
 use super::count::Count;
 use super::float::{Moment, Moments};
 use super::fold::Fold;
 use super::min_max::{Keep, MinMax};
 use super::numeric::{Ask, Input, NumericSums, NumericVariances};
+use super::regression::{Regression, Regressions};
 use super::{AggregateFunction, AggregateInfo, Create, float_overflow};
 use crate::eval::layout_of;
 
@@ -155,6 +156,33 @@ pub(super) fn function(oid: Oid) -> Option<AggregateFunction> {
         6291 => exact(|i| MinMax::create(i, Keep::First), first_argument),
         // string_agg of text and of bytea
         3538 | 3545 => exact(|_| Ok(Box::new(StringAgg::default())), |_| Ok(vec![Layout::Bytes, Layout::Int64])),
+        // array_agg of what is no array
+        2335 => exact(ArrayAgg::create, |_| Ok(vec![Layout::Bytes])),
+        // regr_sxx, syy, sxy, avgx, avgy, r2, slope, intercept, covar_pop, covar_samp, corr
+        2819..=2829 => regression(oid.0),
+        _ => None,
+    }
+}
+
+/// The regression aggregates of an OID.
+fn regression(oid: u32) -> Option<AggregateFunction> {
+    macro_rules! of {
+        ($ask:ident) => {
+            inexact(|_| Ok(Regressions::create(Regression::$ask)), |_| Ok(vec![Layout::Float64; 6]))
+        };
+    }
+    match oid {
+        2819 => of!(Sxx),
+        2820 => of!(Syy),
+        2821 => of!(Sxy),
+        2822 => of!(AverageX),
+        2823 => of!(AverageY),
+        2824 => of!(R2),
+        2825 => of!(Slope),
+        2826 => of!(Intercept),
+        2827 => of!(CovariancePopulation),
+        2828 => of!(CovarianceSample),
+        2829 => of!(Correlation),
         _ => None,
     }
 }

@@ -96,9 +96,9 @@ impl<'a> Set<'a> {
 
 pub(super) fn truths_column(truths: &[Truth]) -> Column {
     let values = BooleanBuffer::collect_bool(truths.len(), |i| truths.get(i) == Some(&Truth::True));
-    let nulls = truths.contains(&Truth::Null).then(|| {
-        NullBuffer::new(BooleanBuffer::collect_bool(truths.len(), |i| truths.get(i) != Some(&Truth::Null)))
-    });
+    let nulls = truths
+        .contains(&Truth::Null)
+        .then(|| NullBuffer::new(BooleanBuffer::collect_bool(truths.len(), |i| truths.get(i) != Some(&Truth::Null))));
     Column::Array(booleans(values, nulls))
 }
 
@@ -160,7 +160,9 @@ fn constant_array(
             break;
         }
         if values.is_null(i) && node.strict {
-            live.iter().for_each(|&row| set(&mut truths, row, Truth::Null));
+            for &row in &live {
+                set(&mut truths, row, Truth::Null);
+            }
             continue;
         }
         let element = Column::Const(values.slice(i, 1));
@@ -191,13 +193,7 @@ fn set(truths: &mut [Truth], row: u32, truth: Truth) {
 }
 
 /// One row with an array of its own.
-fn one_row(
-    node: &ScalarArrayNode,
-    scalar: &Column,
-    array: &Column,
-    row: usize,
-    frame: &Frame<'_>,
-) -> SqlResult<Truth> {
+fn one_row(node: &ScalarArrayNode, scalar: &Column, array: &Column, row: usize, frame: &Frame<'_>) -> SqlResult<Truth> {
     let undecided = if node.any { Truth::False } else { Truth::True };
     let Some(payload) = payload_at(array, row)? else { return Ok(Truth::Null) };
     let values = elements(payload, &node.element)?;

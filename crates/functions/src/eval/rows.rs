@@ -69,12 +69,7 @@ pub(super) fn row(fields: &[Field], row_type: Oid, frame: &Frame<'_>) -> SqlResu
 }
 
 /// A field of a row value.
-pub(super) fn field_select(
-    column: &Column,
-    field: usize,
-    result: &TypeDesc,
-    frame: &Frame<'_>,
-) -> SqlResult<Column> {
+pub(super) fn field_select(column: &Column, field: usize, result: &TypeDesc, frame: &Frame<'_>) -> SqlResult<Column> {
     let cx = types(frame);
     let rows = column.array().len();
     let mut out = ColumnBuilder::new(layout_of(result)?, rows);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use stegodon_nodes::expr::{SqlValueKind, SubPlan};
 use arrow_array::Array;
-use stegodon_types::{ColumnBuilder, SqlState, Datum, Layout, SqlError, SqlResult, TypeContext, TypeDesc, oids, ops};
+use stegodon_nodes::expr::{SqlValueKind, SubPlan};
+use stegodon_types::{ColumnBuilder, Datum, Layout, SqlError, SqlResult, SqlState, TypeContext, TypeDesc, oids, ops};
 
 use super::{Frame, Node};
 use crate::column::take;
@@ -24,24 +24,51 @@ pub(super) fn sql_value(kind: SqlValueKind, typmod: i32, cx: &EvalContext<'_>) -
         }
         SqlValueKind::SessionUser => role_name(cx, cx.session.session_user()),
         SqlValueKind::CurrentCatalog => name(Some(cx.session.database_name())),
-        SqlValueKind::CurrentSchema => name(crate::kernels::session::current_schema(cx)),
+        SqlValueKind::CurrentSchema => name(crate::kernels::session::current_schema(cx).as_deref()),
         SqlValueKind::CurrentTimestamp => {
             let us = round_us(cx.session.transaction_start_us(), typmod);
             Column::constant(Layout::Int64, Some(&Datum::Int64(us)))
         }
-        SqlValueKind::CurrentDate
-        | SqlValueKind::CurrentTime
-        | SqlValueKind::LocalTime
-        | SqlValueKind::LocalTimestamp => Err(SqlError::unsupported(format_args!("{kind:?}"))),
+        SqlValueKind::CurrentDate => {
+            let days = local_us(cx)?.0.div_euclid(DAY_US);
+            Column::constant(Layout::Int32, Some(&Datum::Int32(days as i32)))
+        }
+        SqlValueKind::LocalTimestamp => {
+            let us = round_us(local_us(cx)?.0, typmod);
+            Column::constant(Layout::Int64, Some(&Datum::Int64(us)))
+        }
+        SqlValueKind::LocalTime => {
+            let us = round_us(local_us(cx)?.0.rem_euclid(DAY_US), typmod);
+            Column::constant(Layout::Int64, Some(&Datum::Int64(us)))
+        }
+        SqlValueKind::CurrentTime => {
+            let (local, offset) = local_us(cx)?;
+            let us = round_us(local.rem_euclid(DAY_US), typmod);
+            // timetz: the time of day, then the zone in seconds west of Greenwich.
+            let mut bytes = us.to_le_bytes().to_vec();
+            bytes.extend_from_slice(&(-offset).to_le_bytes());
+            Column::constant(Layout::Fixed(12), Some(&Datum::bytes(bytes)))
+        }
     }
+}
+
+const DAY_US: i64 = 86_400_000_000;
+/// Microseconds from 1970 to 2000.
+const EPOCH_US: i64 = 946_684_800_000_000;
+
+/// The transaction's start in the session's time zone, as if that were UTC, and the zone's offset in seconds east.
+fn local_us(cx: &EvalContext<'_>) -> SqlResult<(i64, i32)> {
+    let us = cx.session.transaction_start_us();
+    let at = us.checked_add(EPOCH_US).and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
+    let at = at.ok_or_else(|| SqlError::internal("the transaction's start is no time"))?;
+    let offset = cx.settings.time_zone.to_offset(at).seconds();
+    Ok((us + i64::from(offset) * 1_000_000, offset))
 }
 
 fn role_name(cx: &EvalContext<'_>, oid: stegodon_types::Oid) -> SqlResult<Column> {
     match cx.catalog.role(oid) {
         Some(role) => Column::constant(Layout::Name, Some(&Datum::bytes(&role.name))),
-        None => {
-            Err(SqlError::new(SqlState::UndefinedObject, format!("role with OID {oid} does not exist")))
-        }
+        None => Err(SqlError::new(SqlState::UndefinedObject, format!("role with OID {oid} does not exist"))),
     }
 }
 

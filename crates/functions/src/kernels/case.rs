@@ -156,8 +156,5 @@ fn run(call: &Call<'_>, f: fn(CaseRules, &[u8], &mut Vec<u8>) -> SqlResult<()>) 
 }
 
 /// Case.
-pub(crate) static KERNELS: &[Entry] = &[
-    (870, |c| run(c, lower_into)),
-    (871, |c| run(c, upper_into)),
-    (872, |c| run(c, initcap_into)),
-];
+pub(crate) static KERNELS: &[Entry] =
+    &[(870, |c| run(c, lower_into)), (871, |c| run(c, upper_into)), (872, |c| run(c, initcap_into))];

@@ -83,12 +83,8 @@ pub(crate) static KERNELS: &[Entry] = &[
     (237, |c| map1(c, to_i16)),
     (317, |c| map1(c, to_i32)),
     (483, |c| map1(c, to_i64)),
-    (5044, |c| {
-        map2(c, |a: i32, b: i32| i32::try_from(gcd(i64::from(a), i64::from(b))).map_err(|_| int4_range()))
-    }),
+    (5044, |c| map2(c, |a: i32, b: i32| i32::try_from(gcd(i64::from(a), i64::from(b))).map_err(|_| int4_range()))),
     (5045, |c| map2(c, |a: i64, b: i64| i64::try_from(gcd(a, b)).map_err(|_| int8_range()))),
-    (5046, |c| {
-        map2(c, |a: i32, b: i32| i32::try_from(lcm(i64::from(a), i64::from(b))).map_err(|_| int4_range()))
-    }),
+    (5046, |c| map2(c, |a: i32, b: i32| i32::try_from(lcm(i64::from(a), i64::from(b))).map_err(|_| int4_range()))),
     (5047, |c| map2(c, |a: i64, b: i64| i64::try_from(lcm(a, b)).map_err(|_| int8_range()))),
 ];

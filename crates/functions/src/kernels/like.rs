@@ -206,10 +206,7 @@ fn ilike(call: &Call<'_>, negated: bool) -> SqlResult<Column> {
 }
 
 /// What is made of the second argument, where it is a constant.
-pub(super) fn constant_pattern<T>(
-    call: &Call<'_>,
-    make: impl FnOnce(&[u8]) -> SqlResult<T>,
-) -> SqlResult<Option<T>> {
+pub(super) fn constant_pattern<T>(call: &Call<'_>, make: impl FnOnce(&[u8]) -> SqlResult<T>) -> SqlResult<Option<T>> {
     let pattern = argument(call, 1)?;
     if !pattern.is_const() || pattern.is_null(0) {
         return Ok(None);

@@ -1,11 +1,16 @@
 //! The kernels, one module a family. Each has a `KERNELS` table from `pg_proc` OID to kernel; a new family adds its table
 //! to [`FAMILIES`] and nothing else.
 
+pub mod array;
 pub mod boolean;
+pub mod bytea;
 pub mod case;
 pub mod cast;
+pub mod catalogs;
 pub mod compare;
 pub mod float;
+pub mod format;
+pub mod hash;
 pub mod int;
 pub mod like;
 pub mod numeric;
@@ -31,6 +36,13 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
         like::KERNELS,
         regex::KERNELS,
         session::KERNELS,
+        session::ANY,
+        catalogs::KERNELS,
+        catalogs::PRIVILEGES,
+        format::KERNELS,
+        bytea::KERNELS,
+        hash::KERNELS,
+        array::KERNELS,
     ],
     float::UNARY,
 ];

@@ -5,6 +5,8 @@
 //! alternatives, quantifiers, bracket expressions of characters, ranges and classes, and the escapes for classes and
 //! punctuation. Not translated: back references, look-around, word boundaries, embedded options, collating elements.
 
+use std::fmt::Write;
+
 use regex::bytes::{Regex, RegexBuilder};
 use stegodon_types::settings::Encoding;
 use stegodon_types::{SqlError, SqlResult};
@@ -32,7 +34,7 @@ fn literal(out: &mut String, c: char) {
         out.push(c);
     } else {
         // Every other ASCII character by its number: no question of what must be escaped where.
-        out.push_str(&format!("\\x{{{:x}}}", c as u32));
+        let _ = write!(out, "\\x{{{:x}}}", c as u32);
     }
 }
 
@@ -123,7 +125,11 @@ impl Translator<'_> {
                     if !atom {
                         return Err(refuse("a quantifier without an atom"));
                     }
-                    if c == '{' { self.bound()? } else { self.out.push(c) }
+                    if c == '{' {
+                        self.bound()?;
+                    } else {
+                        self.out.push(c);
+                    }
                     // A non-greedy quantifier matches where the greedy one does.
                     if self.rest.peek() == Some(&'?') {
                         self.rest.next();
@@ -157,7 +163,9 @@ impl Translator<'_> {
             [one] => literal(&mut self.out, *one),
             several => {
                 self.out.push('[');
-                several.iter().for_each(|&c| literal(&mut self.out, c));
+                for &c in several {
+                    literal(&mut self.out, c);
+                }
                 self.out.push(']');
             }
         }
@@ -183,7 +191,7 @@ impl Translator<'_> {
         if !good {
             return Err(refuse("this repetition count"));
         }
-        self.out.push_str(&format!("{{{text}}}"));
+        let _ = write!(self.out, "{{{text}}}");
         Ok(())
     }
 
@@ -307,8 +315,12 @@ impl Translator<'_> {
 
 fn compile(pattern: &[u8], rules: CaseRules, ignore_case: bool) -> SqlResult<Regex> {
     let pattern = std::str::from_utf8(pattern).map_err(|_| refuse("text that is not UTF-8"))?;
-    let translator =
-        Translator { rest: pattern.chars().peekable(), rules, ignore_case, out: String::with_capacity(pattern.len() + 8) };
+    let translator = Translator {
+        rest: pattern.chars().peekable(),
+        rules,
+        ignore_case,
+        out: String::with_capacity(pattern.len() + 8),
+    };
     let translated = translator.run()?;
     RegexBuilder::new(&translated)
         .dot_matches_new_line(true)

@@ -1,5 +1,7 @@
 //! Text: length, parts, search, padding, trimming. A character is a code point under UTF8, a byte under SQL_ASCII.
 
+#![allow(clippy::unnecessary_wraps, reason = "kernels have one shape")]
+
 use memchr::memmem;
 use stegodon_types::scalar::text::{apply_bpchar, apply_varchar, char_count, char_prefix_len, clip, trim_blanks};
 use stegodon_types::settings::Encoding;
@@ -63,12 +65,7 @@ fn first(encoding: Encoding, text: &[u8], n: usize) -> &[u8] {
 }
 
 /// `substring(text from start for length)`; no length reaches to the end.
-pub(crate) fn substring(
-    encoding: Encoding,
-    text: &[u8],
-    start: i32,
-    length: Option<i32>,
-) -> SqlResult<&[u8]> {
+pub(crate) fn substring(encoding: Encoding, text: &[u8], start: i32, length: Option<i32>) -> SqlResult<&[u8]> {
     let from = start.max(1);
     let length = match length {
         None => None,
@@ -88,14 +85,7 @@ pub(crate) fn substring(
 }
 
 /// `overlay(text placing new from start for length)`.
-fn overlay(
-    encoding: Encoding,
-    text: &[u8],
-    new: &[u8],
-    start: i32,
-    length: i32,
-    out: &mut Vec<u8>,
-) -> SqlResult<()> {
+fn overlay(encoding: Encoding, text: &[u8], new: &[u8], start: i32, length: i32, out: &mut Vec<u8>) -> SqlResult<()> {
     if start <= 0 {
         return Err(negative_length());
     }
@@ -146,10 +136,11 @@ fn left(encoding: Encoding, text: &[u8], n: i32) -> &[u8] {
 
 /// `right(text, n)`: all but the first |n| where n is negative.
 fn right(encoding: Encoding, text: &[u8], n: i32) -> &[u8] {
-    let drop = if n < 0 {
-        n.unsigned_abs() as usize
-    } else {
-        char_count(encoding, text).saturating_sub(n as usize)
+    let drop = match n {
+        // Its negation is itself, and PostgreSQL drops nothing.
+        i32::MIN => 0,
+        n if n < 0 => n.unsigned_abs() as usize,
+        _ => char_count(encoding, text).saturating_sub(n as usize),
     };
     skip(encoding, text, drop)
 }
@@ -284,7 +275,9 @@ fn ascii(encoding: Encoding, text: &[u8]) -> SqlResult<i32> {
         (Encoding::SqlAscii, [b, ..]) => Ok(i32::from(*b)),
         (Encoding::Utf8, _) => match std::str::from_utf8(c).ok().and_then(|s| s.chars().next()) {
             Some(c) => Ok(c as i32),
-            None => Err(SqlError::new(SqlState::CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\"")),
+            None => {
+                Err(SqlError::new(SqlState::CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\""))
+            }
         },
     }
 }
@@ -353,9 +346,7 @@ pub(crate) static PARTS: &[Entry] = &[
     (936, |c| write3(c, |a: &[u8], s: i32, n: i32, out| append(out, substring(encoding(c), a, s, Some(n))?))),
     (883, |c| write2(c, |a: &[u8], s: i32, out| append(out, substring(encoding(c), a, s, None)?))),
     (937, |c| write2(c, |a: &[u8], s: i32, out| append(out, substring(encoding(c), a, s, None)?))),
-    (1404, |c| {
-        write4(c, |a: &[u8], b: &[u8], s: i32, n: i32, out| overlay(encoding(c), a, b, s, n, out))
-    }),
+    (1404, |c| write4(c, |a: &[u8], b: &[u8], s: i32, n: i32, out| overlay(encoding(c), a, b, s, n, out))),
     (1405, |c| {
         write3(c, |a: &[u8], b: &[u8], s: i32, out| {
             overlay(encoding(c), a, b, s, char_count(encoding(c), b) as i32, out)
@@ -409,12 +400,42 @@ pub(crate) static MAKING: &[Entry] = &[
         })
     }),
     (1621, |c| write1(c, |n: i32, out| chr(encoding(c), n, out))),
-    (2089, |c| write1(c, |n: i32, out: &mut Vec<u8>| { radix(u64::from(n as u32), 4, out); Ok(()) })),
-    (2090, |c| write1(c, |n: i64, out: &mut Vec<u8>| { radix(n as u64, 4, out); Ok(()) })),
-    (6330, |c| write1(c, |n: i32, out: &mut Vec<u8>| { radix(u64::from(n as u32), 1, out); Ok(()) })),
-    (6331, |c| write1(c, |n: i64, out: &mut Vec<u8>| { radix(n as u64, 1, out); Ok(()) })),
-    (6332, |c| write1(c, |n: i32, out: &mut Vec<u8>| { radix(u64::from(n as u32), 3, out); Ok(()) })),
-    (6333, |c| write1(c, |n: i64, out: &mut Vec<u8>| { radix(n as u64, 3, out); Ok(()) })),
+    (2089, |c| {
+        write1(c, |n: i32, out: &mut Vec<u8>| {
+            radix(u64::from(n as u32), 4, out);
+            Ok(())
+        })
+    }),
+    (2090, |c| {
+        write1(c, |n: i64, out: &mut Vec<u8>| {
+            radix(n as u64, 4, out);
+            Ok(())
+        })
+    }),
+    (6330, |c| {
+        write1(c, |n: i32, out: &mut Vec<u8>| {
+            radix(u64::from(n as u32), 1, out);
+            Ok(())
+        })
+    }),
+    (6331, |c| {
+        write1(c, |n: i64, out: &mut Vec<u8>| {
+            radix(n as u64, 1, out);
+            Ok(())
+        })
+    }),
+    (6332, |c| {
+        write1(c, |n: i32, out: &mut Vec<u8>| {
+            radix(u64::from(n as u32), 3, out);
+            Ok(())
+        })
+    }),
+    (6333, |c| {
+        write1(c, |n: i64, out: &mut Vec<u8>| {
+            radix(n as u64, 3, out);
+            Ok(())
+        })
+    }),
     // Casts: varchar and bpchar to a length, bpchar to text, name and back.
     (669, |c| {
         write3(c, |a: &[u8], typmod: i32, explicit: bool, out| {

@@ -1,0 +1,297 @@
+//! Set-returning functions: one call gives rows, in batches.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array};
+use stegodon_nodes::Expr;
+use stegodon_nodes::expr::FuncExpr;
+use stegodon_types::array::ArrayView;
+use stegodon_types::numeric::Numeric;
+use stegodon_types::packed::Part;
+use stegodon_types::{
+    ColumnBuilder, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, TypeKind, ValueRef, names::sql_name,
+};
+
+use crate::compile::compile;
+use crate::eval::{Frame, Node, layout_of};
+use crate::{Batch, Column, CompileContext, EvalContext};
+
+/// The rows of one call.
+pub trait SetFunction: Send {
+    /// The next rows, at most `max`, one array a result column; `None` after the last.
+    fn next(&mut self, cx: &EvalContext<'_>, max: usize) -> SqlResult<Option<Vec<ArrayRef>>>;
+}
+
+/// One row's arguments.
+struct Arguments<'a> {
+    columns: &'a [Column],
+    types: &'a [Arc<TypeDesc>],
+    row: usize,
+}
+
+impl Arguments<'_> {
+    fn value(&self, n: usize) -> SqlResult<Option<ValueRef<'_>>> {
+        let (Some(column), Some(ty)) = (self.columns.get(n), self.types.get(n)) else { return Ok(None) };
+        Ok(column.value(layout_of(ty)?, self.row))
+    }
+
+    fn i64(&self, n: usize) -> SqlResult<Option<i64>> {
+        Ok(match self.value(n)? {
+            Some(ValueRef::Int32(v)) => Some(i64::from(v)),
+            Some(ValueRef::Int64(v)) => Some(v),
+            None => None,
+            Some(_) => return Err(SqlError::internal("an argument is not of its layout")),
+        })
+    }
+
+    fn bytes(&self, n: usize) -> SqlResult<Option<&[u8]>> {
+        match self.value(n)? {
+            Some(ValueRef::Bytes(v)) => Ok(Some(v)),
+            None => Ok(None),
+            Some(_) => Err(SqlError::internal("an argument is not of its layout")),
+        }
+    }
+}
+
+/// A call of a set-returning function, compiled.
+#[derive(Debug)]
+pub struct SetFunctionPlan {
+    function: Oid,
+    args: Vec<Node>,
+    types: Vec<Arc<TypeDesc>>,
+    result: Arc<TypeDesc>,
+    collation: Oid,
+}
+
+/// The set-returning functions that are done: `generate_series` of int4, int8, numeric; `generate_subscripts`; `unnest`
+/// of an array; `string_to_table`.
+const DONE: [u32; 11] = [1066, 1067, 1068, 1069, 3259, 3260, 1191, 1192, 2331, 6160, 6161];
+
+/// Whether a set-returning function is done.
+pub fn set_function_exists(function: Oid) -> bool {
+    DONE.contains(&function.0)
+}
+
+impl SetFunctionPlan {
+    /// Compiles a call. `0A000` names a function that is not done.
+    pub fn compile(call: &Expr, cx: &CompileContext<'_>) -> SqlResult<SetFunctionPlan> {
+        let Expr::Func(FuncExpr { function, args, input_collation, result_type, .. }) = call else {
+            return Err(SqlError::unsupported("an operator or expression that returns a set"));
+        };
+        let types = args.iter().map(|a| cx.types.type_desc(a.type_oid())).collect::<SqlResult<Vec<_>>>()?;
+        if !set_function_exists(*function) {
+            let args = types.iter().map(|a| sql_name(a)).collect::<Vec<_>>().join(", ");
+            let name = cx.catalog.proc(*function).map_or_else(|| function.to_string(), |p| p.name.clone());
+            return Err(SqlError::unsupported(format_args!("function {name}({args})")));
+        }
+        Ok(SetFunctionPlan {
+            function: *function,
+            args: args.iter().map(|a| compile(a, cx)).collect::<SqlResult<_>>()?,
+            types,
+            result: cx.types.type_desc(*result_type)?,
+            collation: *input_collation,
+        })
+    }
+
+    /// The layouts of the result's columns.
+    pub fn layouts(&self) -> SqlResult<Vec<Layout>> {
+        Ok(vec![layout_of(&self.result)?])
+    }
+
+    /// Calls it for one row of a batch. A strict function gives no rows where an argument is NULL.
+    pub fn call(&self, cx: &EvalContext<'_>, batch: &Batch<'_>, row: usize) -> SqlResult<Box<dyn SetFunction>> {
+        let selection = [row as u32];
+        let frame = Frame::new(cx, batch, Some(&selection));
+        let columns = self.args.iter().map(|a| a.eval(&frame)).collect::<SqlResult<Vec<_>>>()?;
+        let args = Arguments { columns: &columns, types: &self.types, row: 0 };
+        match self.function.0 {
+            1066 | 1067 => Series::create(&args, true),
+            1068 | 1069 => Series::create(&args, false),
+            3259 | 3260 => NumericSeries::create(&args),
+            1191 | 1192 => subscripts(&args),
+            2331 => self.unnest(cx, &args),
+            6160 | 6161 => self.string_to_table(cx, &args),
+            _ => Err(SqlError::internal("a set-returning function is not done")),
+        }
+    }
+
+    fn unnest(&self, cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
+        let Some(payload) = args.bytes(0)? else { return Ok(Box::new(Rows::default())) };
+        let view = ArrayView::parse(payload)?;
+        let element = cx.types.type_desc(view.element_type())?;
+        if let TypeKind::Composite { .. } = element.kind {
+            return Err(SqlError::unsupported("unnest of an array of rows"));
+        }
+        let part = Part::of(&element)?;
+        let mut out = ColumnBuilder::new(layout_of(&self.result)?, view.len());
+        for value in view.elements(part) {
+            out.append_option(value?)?;
+        }
+        Ok(Box::new(Rows::of(out.finish())))
+    }
+
+    fn string_to_table(&self, cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
+        cx.types.collation(self.collation)?.for_equality().check_equality()?;
+        let Some(text) = args.bytes(0)? else { return Ok(Box::new(Rows::default())) };
+        let null = args.bytes(2)?;
+        let fields = crate::kernels::array::split(cx, text, args.bytes(1)?);
+        let mut out = ColumnBuilder::new(Layout::Bytes, fields.len());
+        for field in fields {
+            out.append_option((Some(field) != null).then_some(ValueRef::Bytes(field)))?;
+        }
+        Ok(Box::new(Rows::of(out.finish())))
+    }
+}
+
+/// Rows that are there already.
+#[derive(Default)]
+struct Rows {
+    array: Option<ArrayRef>,
+    next: usize,
+}
+
+impl Rows {
+    fn of(array: ArrayRef) -> Self {
+        Rows { array: Some(array), next: 0 }
+    }
+}
+
+impl SetFunction for Rows {
+    fn next(&mut self, _: &EvalContext<'_>, max: usize) -> SqlResult<Option<Vec<ArrayRef>>> {
+        use arrow_array::Array;
+        let Some(array) = &self.array else { return Ok(None) };
+        let n = max.min(array.len() - self.next);
+        if n == 0 {
+            return Ok(None);
+        }
+        let slice = array.slice(self.next, n);
+        self.next += n;
+        Ok(Some(vec![slice]))
+    }
+}
+
+fn zero_step() -> SqlError {
+    SqlError::new(SqlState::InvalidParameterValue, "step size cannot equal zero")
+}
+
+/// `generate_series` of int4 and int8.
+struct Series {
+    next: Option<i64>,
+    stop: i64,
+    step: i64,
+    int4: bool,
+}
+
+impl Series {
+    fn create(args: &Arguments<'_>, int4: bool) -> SqlResult<Box<dyn SetFunction>> {
+        let step = if args.columns.len() > 2 { args.i64(2)? } else { Some(1) };
+        let (Some(start), Some(stop), Some(step)) = (args.i64(0)?, args.i64(1)?, step) else {
+            return Ok(Box::new(Rows::default()));
+        };
+        if step == 0 {
+            return Err(zero_step());
+        }
+        Ok(Box::new(Series { next: Some(start), stop, step, int4 }))
+    }
+
+    fn step(&mut self) -> Option<i64> {
+        let value = self.next?;
+        if (self.step > 0 && value > self.stop) || (self.step < 0 && value < self.stop) {
+            self.next = None;
+            return None;
+        }
+        // Past the type's end there is nothing more.
+        self.next = value.checked_add(self.step);
+        Some(value)
+    }
+}
+
+impl SetFunction for Series {
+    fn next(&mut self, _: &EvalContext<'_>, max: usize) -> SqlResult<Option<Vec<ArrayRef>>> {
+        let mut values = Vec::new();
+        while values.len() < max
+            && let Some(v) = self.step()
+        {
+            values.push(v);
+        }
+        if values.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(vec![if self.int4 {
+            Arc::new(values.into_iter().map(|v| v as i32).collect::<Int32Array>())
+        } else {
+            Arc::new(Int64Array::from(values))
+        }]))
+    }
+}
+
+/// `generate_series` of numeric.
+struct NumericSeries {
+    next: Numeric,
+    stop: Numeric,
+    step: Numeric,
+}
+
+impl NumericSeries {
+    fn create(args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
+        let number = |n| args.bytes(n).and_then(|b| b.map(Numeric::from_payload).transpose());
+        let step = if args.columns.len() > 2 { number(2)? } else { Some(Numeric::one()) };
+        let (Some(start), Some(stop), Some(step)) = (number(0)?, number(1)?, step) else {
+            return Ok(Box::new(Rows::default()));
+        };
+        for (value, name) in [(&start, "start"), (&stop, "stop"), (&step, "step")] {
+            let what = match value {
+                Numeric::Finite(_) => continue,
+                Numeric::NaN => "NaN",
+                _ => "infinity",
+            };
+            let size = if name == "step" { " size" } else { " value" };
+            return Err(SqlError::new(SqlState::InvalidParameterValue, format!("{name}{size} cannot be {what}")));
+        }
+        if step.sign() == 0 {
+            return Err(zero_step());
+        }
+        Ok(Box::new(NumericSeries { next: start, stop, step }))
+    }
+}
+
+impl SetFunction for NumericSeries {
+    fn next(&mut self, _: &EvalContext<'_>, max: usize) -> SqlResult<Option<Vec<ArrayRef>>> {
+        let mut out = crate::column::ByteBuilder::new(Layout::Bytes, 0, 0);
+        let mut n = 0;
+        while n < max {
+            let past = if self.step.sign() > 0 { self.next > self.stop } else { self.next < self.stop };
+            if past {
+                break;
+            }
+            self.next.write_payload(out.buffer())?;
+            out.end_value();
+            self.next = self.next.add(&self.step);
+            n += 1;
+        }
+        if n == 0 { Ok(None) } else { Ok(Some(vec![out.finish()?])) }
+    }
+}
+
+/// `generate_subscripts(array, dimension [, reverse])`.
+fn subscripts(args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
+    let none = || Ok(Box::new(Rows::default()) as Box<dyn SetFunction>);
+    let reverse = if args.columns.len() > 2 {
+        match args.value(2)? {
+            Some(ValueRef::Bool(b)) => b,
+            _ => return none(),
+        }
+    } else {
+        false
+    };
+    let (Some(payload), Some(dimension)) = (args.bytes(0)?, args.i64(1)?) else { return none() };
+    let view = ArrayView::parse(payload)?;
+    let found = usize::try_from(dimension).ok().and_then(|d| d.checked_sub(1)).and_then(|d| view.dimensions().get(d));
+    let Some(d) = found else { return none() };
+    let (first, last) = (i64::from(d.lower), i64::from(d.upper()));
+    Ok(Box::new(if reverse {
+        Series { next: Some(last), stop: first, step: -1, int4: true }
+    } else {
+        Series { next: Some(first), stop: last, step: 1, int4: true }
+    }))
+}
