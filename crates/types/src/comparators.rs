@@ -6,7 +6,10 @@ use stegodon_format::ids::Oid;
 
 use crate::ops::{CompareFn, get};
 use crate::scalar::{bits, boolean, bytea, float, ids, int, text, uuid};
-use crate::{Collation, SqlResult, TypeContext, TypeDesc, ValueRef, array, enums, multirange, range, record};
+use crate::{
+    Collation, SqlResult, TypeContext, TypeDesc, ValueRef, array, datetime, enums, json, multirange, network, range,
+    record,
+};
 
 /// A B-tree support function 1: compares a value of the operator class's left type with one of its right type. The
 /// description is that of the indexed column, which only polymorphic classes (arrays, enums, rows, ranges) look at.
@@ -43,6 +46,17 @@ pub fn comparator(support_proc: Oid) -> Option<Comparator> {
         2188..=2193 => cross_int,
         2194 | 2195 => cross_float,
         2960 => uuid::compare,
+        926 => network::compare,
+        836 | 4119 => uuid::compare,
+        1092 => int::int4::compare,
+        1107 | 1314 | 2045 => int::int8::compare,
+        1315 => datetime::interval::compare,
+        1358 => datetime::timetz::compare,
+        2344 | 2370 => datetime::timestamp::compare_date,
+        2357 | 2383 => datetime::timestamp::compare_date_tz,
+        2526 => datetime::timestamp::compare_timestamp_tz,
+        2533 => datetime::timestamp::compare_tz_timestamp,
+        4044 => json::compare,
         _ => return None,
     })
 }

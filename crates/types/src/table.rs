@@ -12,7 +12,10 @@ use stegodon_format::ids::Oid;
 use crate::Layout::{self, Bool, Bytes, Char, Fixed, Float32, Float64, Int16, Int32, Int64, Name, UInt32, UInt64};
 use crate::scalar::pseudo::{PSEUDO, UNSUPPORTED, VOID};
 use crate::scalar::text::CSTRING;
-use crate::{Align, TypeDesc, TypeKind, TypeOps, array, datetime, multirange, numeric, oids, range, record, scalar};
+use crate::{
+    Align, TypeDesc, TypeKind, TypeOps, array, datetime, json, multirange, network, numeric, oids, range, record,
+    scalar,
+};
 
 /// `pg_catalog`.
 pub const PG_CATALOG: Oid = Oid(11);
@@ -201,7 +204,7 @@ pub static TYPES: &[TypeRow] = &[
     base(oids::CID, "cid", 4, true, b'U', false, b',', 0, 1012, Align::Int, 0, Some(UInt32), &scalar::ids::XID),
     base(oids::OIDVECTOR, "oidvector", -1, false, b'A', false, b',', 26, 1013, Align::Int, 0, Some(Bytes), &array::vector::OIDVECTOR),
     pseudo(oids::PG_DDL_COMMAND, "pg_ddl_command", 8, (0, 0), Align::Double, None, &PSEUDO),
-    base(oids::JSON, "json", -1, false, b'U', false, b',', 0, 199, Align::Int, 0, Some(Bytes), &UNSUPPORTED),
+    base(oids::JSON, "json", -1, false, b'U', false, b',', 0, 199, Align::Int, 0, Some(Bytes), &json::JSON),
     base(oids::XML, "xml", -1, false, b'U', false, b',', 0, 143, Align::Int, 0, None, &UNSUPPORTED),
     base(oids::PG_NODE_TREE, "pg_node_tree", -1, false, b'Z', false, b',', 0, 0, Align::Int, 100, Some(Bytes), &scalar::text::NODE_TREE),
     pseudo(oids::TABLE_AM_HANDLER, "table_am_handler", 4, (0, 0), Align::Int, None, &PSEUDO),
@@ -212,15 +215,15 @@ pub static TYPES: &[TypeRow] = &[
     base(oids::BOX, "box", 32, false, b'G', false, b';', 600, 1020, Align::Double, 0, None, &UNSUPPORTED),
     base(oids::POLYGON, "polygon", -1, false, b'G', false, b',', 0, 1027, Align::Double, 0, None, &UNSUPPORTED),
     base(oids::LINE, "line", 24, false, b'G', false, b',', 701, 629, Align::Double, 0, None, &UNSUPPORTED),
-    base(oids::CIDR, "cidr", -1, false, b'I', false, b',', 0, 651, Align::Int, 0, Some(Bytes), &UNSUPPORTED),
+    base(oids::CIDR, "cidr", -1, false, b'I', false, b',', 0, 651, Align::Int, 0, Some(Bytes), &network::OPS),
     base(oids::FLOAT4, "float4", 4, true, b'N', false, b',', 0, 1021, Align::Int, 0, Some(Float32), &scalar::float::FLOAT4),
     base(oids::FLOAT8, "float8", 8, true, b'N', true, b',', 0, 1022, Align::Double, 0, Some(Float64), &scalar::float::FLOAT8),
     pseudo(oids::UNKNOWN, "unknown", -2, (0, 0), Align::Char, Some(Bytes), &CSTRING),
     base(oids::CIRCLE, "circle", 24, false, b'G', false, b',', 0, 719, Align::Double, 0, None, &UNSUPPORTED),
-    base(oids::MACADDR8, "macaddr8", 8, false, b'U', false, b',', 0, 775, Align::Int, 0, Some(Fixed(8)), &UNSUPPORTED),
+    base(oids::MACADDR8, "macaddr8", 8, false, b'U', false, b',', 0, 775, Align::Int, 0, Some(Fixed(8)), &network::MACADDR8),
     base(oids::MONEY, "money", 8, true, b'N', false, b',', 0, 791, Align::Double, 0, Some(Int64), &scalar::money::OPS),
-    base(oids::MACADDR, "macaddr", 6, false, b'U', false, b',', 0, 1040, Align::Int, 0, Some(Fixed(6)), &UNSUPPORTED),
-    base(oids::INET, "inet", -1, false, b'I', true, b',', 0, 1041, Align::Int, 0, Some(Bytes), &UNSUPPORTED),
+    base(oids::MACADDR, "macaddr", 6, false, b'U', false, b',', 0, 1040, Align::Int, 0, Some(Fixed(6)), &network::MACADDR),
+    base(oids::INET, "inet", -1, false, b'I', true, b',', 0, 1041, Align::Int, 0, Some(Bytes), &network::OPS),
     base(oids::ACLITEM, "aclitem", 16, false, b'U', false, b',', 0, 1034, Align::Double, 0, Some(Fixed(16)), &scalar::acl::OPS),
     base(oids::BPCHAR, "bpchar", -1, false, b'S', false, b',', 0, 1014, Align::Int, 100, Some(Bytes), &scalar::text::BPCHAR),
     base(oids::VARCHAR, "varchar", -1, false, b'S', false, b',', 0, 1015, Align::Int, 100, Some(Bytes), &scalar::text::VARCHAR),
@@ -262,7 +265,7 @@ pub static TYPES: &[TypeRow] = &[
     base(oids::GTSVECTOR, "gtsvector", -1, false, b'U', false, b',', 0, 3644, Align::Int, 0, None, &UNSUPPORTED),
     base(oids::REGCONFIG, "regconfig", 4, true, b'N', false, b',', 0, 3735, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),
     base(oids::REGDICTIONARY, "regdictionary", 4, true, b'N', false, b',', 0, 3770, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),
-    base(oids::JSONB, "jsonb", -1, false, b'U', false, b',', 0, 3807, Align::Int, 0, Some(Bytes), &UNSUPPORTED),
+    base(oids::JSONB, "jsonb", -1, false, b'U', false, b',', 0, 3807, Align::Int, 0, Some(Bytes), &json::JSONB),
     pseudo(oids::ANYRANGE, "anyrange", -1, (0, 0), Align::Double, None, &PSEUDO),
     pseudo(oids::EVENT_TRIGGER, "event_trigger", 4, (0, 0), Align::Int, None, &PSEUDO),
     a_range(oids::INT4RANGE, "int4range", 3905, Align::Int, oids::INT4),

@@ -27,8 +27,6 @@ pub(super) mod part {
     pub const WEEKDAY: u32 = 1 << 13;
     pub const AM_PM: u32 = 1 << 14;
     pub const ERA: u32 = 1 << 15;
-    pub const RESERVED: u32 = 1 << 16;
-    pub const UNKNOWN: u32 = 1 << 17;
     pub const WEEK: u32 = 1 << 18;
     pub const DECADE: u32 = 1 << 19;
     pub const CENTURY: u32 = 1 << 20;

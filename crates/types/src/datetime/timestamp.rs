@@ -184,3 +184,55 @@ pub fn compare_date(
     };
     Ok(of(a)?.cmp(&of(b)?))
 }
+
+/// A `timestamp` as the moment it is in the session's zone, only compared: what no `timestamptz` can be is beyond them
+/// all, but not infinite.
+fn comparable_tz(settings: &FormatSettings, us: i64) -> i64 {
+    if !is_finite(us) {
+        return us;
+    }
+    let Some(fields) = Fields::of_timestamp(us) else { return EARLY + 1 };
+    let west = zone::west_of_local(&settings.time_zone, &fields);
+    match us.saturating_add(i64::from(west) * SECOND_US) {
+        moment if is_valid_timestamp(moment) => moment,
+        moment if moment < 0 => EARLY + 1,
+        _ => LATE - 1,
+    }
+}
+
+/// `date_cmp_timestamptz` and `timestamptz_cmp_date`.
+pub fn compare_date_tz(
+    cx: &TypeContext<'_>,
+    ty: &TypeDesc,
+    _: &Collation,
+    a: ValueRef<'_>,
+    b: ValueRef<'_>,
+) -> SqlResult<Ordering> {
+    let of = |v| match v {
+        ValueRef::Int32(days) => Ok(of_date(days).map_or(LATE - 1, |us| comparable_tz(cx.settings, us))),
+        v => get::i64(ty, v),
+    };
+    Ok(of(a)?.cmp(&of(b)?))
+}
+
+/// `timestamp_cmp_timestamptz`.
+pub fn compare_timestamp_tz(
+    cx: &TypeContext<'_>,
+    ty: &TypeDesc,
+    _: &Collation,
+    a: ValueRef<'_>,
+    b: ValueRef<'_>,
+) -> SqlResult<Ordering> {
+    Ok(comparable_tz(cx.settings, get::i64(ty, a)?).cmp(&get::i64(ty, b)?))
+}
+
+/// `timestamptz_cmp_timestamp`.
+pub fn compare_tz_timestamp(
+    cx: &TypeContext<'_>,
+    ty: &TypeDesc,
+    collation: &Collation,
+    a: ValueRef<'_>,
+    b: ValueRef<'_>,
+) -> SqlResult<Ordering> {
+    compare_timestamp_tz(cx, ty, collation, b, a).map(Ordering::reverse)
+}

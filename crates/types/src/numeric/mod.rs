@@ -439,7 +439,12 @@ fn key(_: &TypeContext<'_>, ty: &TypeDesc, _: &Collation, v: ValueRef<'_>, out: 
 
 /// `hash_numeric_extended`.
 fn hash(_: &TypeContext<'_>, ty: &TypeDesc, _: &Collation, v: ValueRef<'_>, seed: u64) -> SqlResult<u64> {
-    let View::Finite { weight, digits, .. } = View::new(get::bytes(ty, v)?)? else { return Ok(seed) };
+    hash_payload(get::bytes(ty, v)?, seed)
+}
+
+/// `hash_numeric_extended`.
+pub(crate) fn hash_payload(payload: &[u8], seed: u64) -> SqlResult<u64> {
+    let View::Finite { weight, digits, .. } = View::new(payload)? else { return Ok(seed) };
     let leading = digits_of(digits).take_while(|d| *d == 0).count();
     let trailing = digits_of(digits).rev().take_while(|d| *d == 0).count();
     let end = digits.len().saturating_sub(trailing * 2);
