@@ -5,10 +5,16 @@ use std::sync::Arc;
 use stegodon_catalog::Catalog;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
-use stegodon_types::{Collation, Oid, SqlError, SqlResult, SqlState, TypeCatalog, TypeDesc, names::sql_name, oids};
+use stegodon_types::domain::base_type;
+use stegodon_types::{
+    Collation, FormatSettings, Oid, SqlError, SqlResult, SqlState, TypeCatalog, TypeContext, TypeDesc, TypeKind,
+    comparator, names::sql_name, oids, ops,
+};
 
 use crate::batch::{Input, Side};
-use crate::eval::{CallNode, Callee, Node, layout_of};
+use crate::eval::{
+    CallNode, Callee, DomainCheck, Field, Node, RowCompareNode, RowPair, ScalarArrayNode, SubscriptNode, layout_of,
+};
 use crate::kernel::{CallInfo, KernelFn, kernel};
 
 use crate::{Column, kernels};
@@ -215,7 +221,9 @@ impl Compiler<'_> {
                     layout: layout_of(&ty)?,
                 })
             }
-            Expr::NullTest(t) if t.arg_is_row => Err(SqlError::unsupported("IS NULL of a row")),
+            Expr::NullTest(t) if t.arg_is_row => {
+                Ok(Node::RowNullTest { arg: self.boxed(&t.arg)?, is_null: t.is_null })
+            }
             Expr::NullTest(t) => Ok(Node::NullTest { arg: self.boxed(&t.arg)?, is_null: t.is_null }),
             Expr::BooleanTest(t) => Ok(Node::BooleanTest { arg: self.boxed(&t.arg)?, kind: t.kind }),
             Expr::SqlValue(s) => Ok(Node::SqlValue { kind: s.kind, typmod: s.typmod }),
@@ -233,15 +241,156 @@ impl Compiler<'_> {
             Expr::GroupingFunc(_) => Err(SqlError::internal("GROUPING outside of an aggregation")),
             Expr::WindowFunc(_) => Err(SqlError::internal("a window function outside of a window")),
             Expr::SubLink(_) => Err(SqlError::internal("an unplanned subquery")),
-            Expr::Subscript(_) => Err(SqlError::unsupported("subscripting")),
-            Expr::ScalarArrayOp(_) => Err(SqlError::unsupported("ANY and ALL over an array")),
-            Expr::FieldSelect(_) => Err(SqlError::unsupported("selecting a field of a row")),
-            Expr::ArrayCoerce(_) => Err(SqlError::unsupported("casting an array")),
+            Expr::Subscript(s) => self.subscript(s),
+            Expr::ScalarArrayOp(s) => self.scalar_array(s),
+            Expr::FieldSelect(f) => {
+                let field = usize::try_from(f.field.0).ok().and_then(|n| n.checked_sub(1));
+                Ok(Node::FieldSelect {
+                    arg: self.boxed(&f.arg)?,
+                    field: field.ok_or_else(|| SqlError::internal("a field of a row has no number"))?,
+                    result: self.cx.type_desc(f.result_type)?,
+                })
+            }
+            Expr::ArrayCoerce(c) => {
+                let from = self.element(c.arg.type_oid())?;
+                let to = self.element(c.result_type)?;
+                Ok(Node::ArrayCoerce { arg: self.boxed(&c.arg)?, element: self.boxed(&c.element)?, from, to })
+            }
             Expr::ConvertRowtype(_) => Err(SqlError::unsupported("converting a row type")),
-            Expr::Array(_) => Err(SqlError::unsupported("ARRAY[]")),
-            Expr::Row(_) => Err(SqlError::unsupported("ROW()")),
-            Expr::RowCompare(_) => Err(SqlError::unsupported("comparing rows")),
-            Expr::CoerceToDomain(_) => Err(SqlError::unsupported("casting to a domain")),
+            Expr::Array(a) => Ok(Node::Array {
+                elements: self.nodes(&a.elements)?,
+                element: self.cx.type_desc(a.element_type)?,
+                multidims: a.multidims,
+            }),
+            Expr::Row(r) => {
+                let fields = r.args.iter().map(|e| self.field(e)).collect::<SqlResult<_>>()?;
+                Ok(Node::Row { fields, row_type: r.row_type })
+            }
+            Expr::RowCompare(r) => self.row_compare(r),
+            Expr::CoerceToDomain(c) => self.domain(c),
         }
+    }
+
+    /// The description of an array type's elements.
+    fn element(&self, array: Oid) -> SqlResult<Arc<TypeDesc>> {
+        let mut ty = self.cx.type_desc(array)?;
+        if let TypeKind::Domain { .. } = ty.kind {
+            ty = base_type(&TypeContext::new(self.cx.types, &FormatSettings::default()), &ty)?.0;
+        }
+        match ty.kind {
+            TypeKind::Array { element } => self.cx.type_desc(element),
+            _ if matches!(ty.oid, oids::INT2VECTOR | oids::OIDVECTOR) => self.cx.type_desc(ty.element),
+            _ => Err(SqlError::unsupported(format_args!("type {} as an array", ty.name))),
+        }
+    }
+
+    fn subscript(&self, s: &SubscriptingRef) -> SqlResult<Node> {
+        let element = self.element(s.container.type_oid())?;
+        let list = |exprs: &[Option<Expr>]| {
+            exprs
+                .iter()
+                .map(|e| match e {
+                    Some(e) if e.type_oid() != oids::INT4 => Err(SqlError::internal("a subscript is no integer")),
+                    e => e.as_ref().map(|e| self.node(e)).transpose(),
+                })
+                .collect::<SqlResult<Vec<_>>>()
+        };
+        Ok(Node::Subscript(Box::new(SubscriptNode {
+            container: self.node(&s.container)?,
+            upper: list(&s.upper)?,
+            lower: list(&s.lower)?,
+            element,
+            layout: self.layout(s.result_type)?,
+        })))
+    }
+
+    fn scalar_array(&self, s: &ScalarArrayOp) -> SqlResult<Node> {
+        let [scalar, array] = s.args.as_ref();
+        let element = self.element(array.type_oid())?;
+        let scalar_type = self.cx.type_desc(scalar.type_oid())?;
+        let own_equality = kernels::compare::OWN_EQUALITY.contains(&s.function.0)
+            && layout_of(&scalar_type)? == layout_of(&element)?;
+        let types = vec![scalar_type, Arc::clone(&element)];
+        Ok(Node::ScalarArray(Box::new(ScalarArrayNode {
+            callee: callee(self.cx, s.function, types, oids::BOOL, s.input_collation, false)?,
+            any: s.any,
+            // Comparisons are strict; an operator of another kind says so itself.
+            strict: self.cx.catalog.proc(s.function).is_none_or(|p| p.strict),
+            scalar: self.node(scalar)?,
+            array: self.node(array)?,
+            element,
+            own_equality,
+        })))
+    }
+
+    fn field(&self, expr: &Expr) -> SqlResult<Field> {
+        Ok(Field {
+            node: self.node(expr)?,
+            layout: self.layout(expr.type_oid())?,
+            type_oid: expr.type_oid(),
+            typmod: expr.typmod(),
+            collation: expr.collation(),
+        })
+    }
+
+    fn row_compare(&self, r: &RowCompare) -> SqlResult<Node> {
+        let broken = || SqlError::internal("a comparison of rows has columns without operators");
+        let mut pairs = Vec::with_capacity(r.left.len());
+        for (n, (left, right)) in r.left.iter().zip(&r.right).enumerate() {
+            let (Some(&family), Some(&collation)) = (r.families.get(n), r.input_collations.get(n)) else {
+                return Err(broken());
+            };
+            let operator = r.operators.get(n).and_then(|&o| self.cx.catalog.operator(o)).ok_or_else(broken)?;
+            let function = self.cx.catalog.family_proc(family, operator.left, operator.right, 1);
+            let ty = self.cx.type_desc(left.type_oid())?;
+            let own = if operator.left == operator.right && family.0 < 16384 { ops(&ty)?.compare } else { None };
+            // The pattern families compare otherwise than the type does.
+            let own = if matches!(family.0, 2095 | 2097 | 3194) { None } else { own };
+            let compare = function.and_then(comparator).or(own).ok_or_else(|| {
+                SqlError::unsupported(format_args!("comparing rows with a column of type {}", ty.name))
+            })?;
+            pairs.push(RowPair {
+                left: self.node(left)?,
+                right: self.node(right)?,
+                left_layout: self.layout(left.type_oid())?,
+                right_layout: self.layout(right.type_oid())?,
+                ty,
+                collation: self.cx.types.collation(collation)?,
+                compare,
+            });
+        }
+        if pairs.is_empty() || r.left.len() != r.right.len() {
+            return Err(broken());
+        }
+        Ok(Node::RowCompare(Box::new(RowCompareNode { kind: r.kind, pairs })))
+    }
+
+    /// The constraints of a domain and of the domains below it: the lowest's first.
+    fn domain(&self, c: &CoerceToDomain) -> SqlResult<Node> {
+        let catalog = self.cx.catalog;
+        let name = self.cx.type_desc(c.result_type)?.name.clone();
+        let mut levels = Vec::new();
+        let mut not_null = false;
+        let mut oid = c.result_type;
+        while let TypeKind::Domain { base, .. } = self.cx.type_desc(oid)?.kind {
+            let row = catalog.type_row(oid).ok_or_else(|| SqlError::internal("a domain is not in the catalogs"))?;
+            not_null |= row.not_null;
+            let mut constraints: Vec<_> =
+                catalog.domain_constraints(oid).iter().filter(|c| c.kind == b'c').collect();
+            constraints.sort_by(|a, b| a.name.cmp(&b.name));
+            levels.push(constraints);
+            if levels.len() > 100 {
+                return Err(SqlError::new(SqlState::StatementTooComplex, "domains are nested too deeply"));
+            }
+            oid = base;
+        }
+        let mut checks = Vec::new();
+        for constraint in levels.into_iter().rev().flatten() {
+            let tree = constraint.expression.as_ref();
+            let tree = tree.ok_or_else(|| SqlError::internal("a CHECK has no expression"))?;
+            let expr = stegodon_nodes::reader::read_expr(tree, catalog)?;
+            checks.push(DomainCheck { name: constraint.name.clone(), node: self.node(&expr)? });
+        }
+        Ok(Node::Domain { arg: self.boxed(&c.arg)?, name, not_null, checks })
     }
 }

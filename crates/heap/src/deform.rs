@@ -1,26 +1,24 @@
 //! Tuples into columns.
 //!
 //! ```text
-//!   per tuple:   walk once, up to the last column wanted, and note where each value lies on the page
+//!   per tuple:   walk once, up to the last column wanted, and note where each value lies on the page (walk.rs)
 //!   per column:  choose the loop for its layout once, then append the page's values in that loop
-//!
-//!   places (reused):   column 0: row 0, row 1, …   column 1: row 0, …      each (start, length) in the page
 //! ```
 //!
-//! No allocation and no choice by type happens per tuple.
+//! No allocation and no choice by type happens per tuple. (A compressed value is copied off its page.)
 
 use arrow_array::builder::LargeBinaryBuilder;
-use stegodon_format::attr::Attr;
 use stegodon_format::heap_tuple::HeapTupleRef;
 use stegodon_format::ids::{AttrNumber, OffsetNumber, Tid};
-use stegodon_format::varlena::{MAX_VARLENA_SIZE, Varlena};
+use stegodon_format::varlena::{VARHDRSZ, Varlena};
 use stegodon_types::column::ColumnBuilder;
 use stegodon_types::{Datum, Layout, ValueRef};
 
-use crate::columns::{Columns, Toasted};
+use crate::columns::{Columns, Packed, Toasted};
 use crate::desc::TupleDesc;
 use crate::error::{Error, Result};
 use crate::page::HeapPage;
+use crate::walk::{Place, Walk};
 
 /// The columns that every table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,21 +73,12 @@ enum Wanted {
     Null(Layout),
 }
 
-/// Where a value lies in its page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Null,
-    Missing,
-    At { start: u16, len: u16 },
-}
-
 /// Reads given columns of a relation's tuples. Made once per scan.
 #[derive(Clone, Debug)]
 pub struct Deformer {
     desc: TupleDesc,
     wanted: Vec<Wanted>,
-    /// The stored columns wanted: (index in the tuple, which of `wanted`), in the tuple's order.
-    walk: Vec<(usize, usize)>,
+    walk: Walk,
 }
 
 impl Deformer {
@@ -100,8 +89,7 @@ impl Deformer {
             Wanted::Stored { index, .. } => Some((*index, at)),
             Wanted::System(_) | Wanted::Null(_) => None,
         });
-        let mut walk: Vec<(usize, usize)> = stored.collect();
-        walk.sort_unstable();
+        let walk = Walk::new(desc.layout().attrs(), stored.collect(), wanted.len());
         Ok(Self { desc: desc.clone(), wanted, walk })
     }
 
@@ -124,8 +112,8 @@ impl Deformer {
             return Err(Error::Internal("columns of another deformer"));
         }
         let bytes: &[u8] = page.page().bytes();
-        self.find(page, bytes, offsets, &mut columns.places)?;
-        let Columns { builders, rows, toasted, places, .. } = columns;
+        self.walk.find(page, offsets, &mut columns.places)?;
+        let Columns { builders, rows, toasted, packed, places, .. } = columns;
         for (column, (wanted, builder)) in self.wanted.iter().zip(builders.iter_mut()).enumerate() {
             match wanted {
                 Wanted::Null(_) => offsets.iter().for_each(|_| builder.append_null()),
@@ -133,41 +121,12 @@ impl Deformer {
                 Wanted::Stored { layout, missing, .. } => {
                     let places = places.get(column * offsets.len()..).unwrap_or(&[]);
                     let places = places.get(..offsets.len()).unwrap_or(places);
-                    let mut batch = Batch { page, offsets, bytes, places, missing: missing.as_ref() };
-                    let mut side = |at: usize, pointer| toasted.push(Toasted { row: *rows + at, column, pointer });
-                    batch.append(*layout, builder, &mut side)?;
+                    let batch = Batch { page, offsets, bytes, places, missing: missing.as_ref() };
+                    batch.append(*layout, builder, &mut Later { row: *rows, column, toasted, packed })?;
                 }
             }
         }
         *rows += offsets.len();
-        Ok(())
-    }
-
-    /// Notes where the values wanted lie.
-    fn find(&self, page: &HeapPage<'_>, bytes: &[u8], offsets: &[OffsetNumber], places: &mut Vec<Place>) -> Result<()> {
-        places.clear();
-        if self.walk.is_empty() {
-            return Ok(());
-        }
-        places.resize(self.wanted.len() * offsets.len(), Place::Null);
-        let base = bytes.as_ptr() as usize;
-        for (row, &offset) in offsets.iter().enumerate() {
-            let tuple = page.tuple(offset)?;
-            let mut cursor = self.desc.layout().cursor(tuple.data());
-            for &(index, column) in &self.walk {
-                let place = match cursor.get(index).map_err(|why| page.bad_tuple(offset, why))? {
-                    Attr::Null => Place::Null,
-                    Attr::Missing => Place::Missing,
-                    // The value is part of the page, which is smaller than 64 KiB.
-                    Attr::Value(value) => {
-                        Place::At { start: (value.as_ptr() as usize - base) as u16, len: value.len() as u16 }
-                    }
-                };
-                if let Some(slot) = places.get_mut(column * offsets.len() + row) {
-                    *slot = place;
-                }
-            }
-        }
         Ok(())
     }
 
@@ -232,6 +191,15 @@ fn want(desc: &TupleDesc, number: AttrNumber) -> Result<Wanted> {
     }
 }
 
+/// Where values go that are completed later, and of which rows and column they are.
+struct Later<'a> {
+    /// The batch's row that the page's first row is.
+    row: usize,
+    column: usize,
+    toasted: &'a mut Vec<Toasted>,
+    packed: &'a mut Vec<Packed>,
+}
+
 /// The values of one column on one page.
 struct Batch<'a> {
     page: &'a HeapPage<'a>,
@@ -249,11 +217,11 @@ macro_rules! fixed {
             Some(_) => return Err(Error::Internal("a missing value is not of its column's layout")),
         };
         for place in $batch.places {
-            match place {
-                Place::Null => $builder.append_null(),
-                Place::Missing => $builder.append_option(missing),
-                Place::At { start, .. } => {
-                    let Some($raw) = $batch.bytes.get(usize::from(*start)..).and_then(<[u8]>::first_chunk) else {
+            match *place {
+                Place::NULL => $builder.append_null(),
+                Place::MISSING => $builder.append_option(missing),
+                place => {
+                    let Some($raw) = $batch.bytes.get(place.start()..).and_then(<[u8]>::first_chunk) else {
                         return Err(Error::Internal("a value beyond its page"));
                     };
                     $builder.append_value($value);
@@ -264,12 +232,7 @@ macro_rules! fixed {
 }
 
 impl Batch<'_> {
-    fn append(
-        &mut self,
-        layout: Layout,
-        builder: &mut ColumnBuilder,
-        toasted: &mut impl FnMut(usize, stegodon_format::varlena::ToastPointer),
-    ) -> Result<()> {
+    fn append(&self, layout: Layout, builder: &mut ColumnBuilder, later: &mut Later<'_>) -> Result<()> {
         match builder {
             ColumnBuilder::Bool(b) => fixed!(self, b, Bool, raw => u8::from_le_bytes(*raw) != 0),
             ColumnBuilder::Char(b) => fixed!(self, b, Char, raw => u8::from_le_bytes(*raw)),
@@ -296,47 +259,52 @@ impl Batch<'_> {
                     b.append_option(self.value(*place, missing)?.map(until_nul));
                 }
             }
-            ColumnBuilder::Bytes(b) => self.append_varlena(b, toasted)?,
+            ColumnBuilder::Bytes(b) => self.append_varlena(b, later)?,
         }
         Ok(())
     }
 
-    fn append_varlena(
-        &mut self,
-        builder: &mut LargeBinaryBuilder,
-        toasted: &mut impl FnMut(usize, stegodon_format::varlena::ToastPointer),
-    ) -> Result<()> {
+    fn append_varlena(&self, builder: &mut LargeBinaryBuilder, later: &mut Later<'_>) -> Result<()> {
         let missing = self.missing_bytes()?;
         for (at, place) in self.places.iter().enumerate() {
-            let stored = match place {
-                Place::Null => {
+            let stored = match *place {
+                Place::NULL => {
                     builder.append_null();
                     continue;
                 }
-                Place::Missing => {
+                Place::MISSING => {
                     builder.append_option(missing);
                     continue;
                 }
-                Place::At { .. } => self.value(*place, None)?.unwrap_or(&[]),
+                place => self.value(place, None)?.unwrap_or(&[]),
             };
-            let value = Varlena::parse_exact(stored).and_then(|value| match value {
-                Varlena::Inline(payload) => {
+            // The two plain forms at once: the walk has taken the length from the header, so it is right.
+            match stored {
+                [first, payload @ ..] if first & 1 == 1 && *first != 1 => {
                     builder.append_value(payload);
-                    Ok(())
+                    continue;
                 }
-                Varlena::Compressed(compressed) => {
-                    builder.append_value(compressed.decompress(MAX_VARLENA_SIZE)?);
-                    Ok(())
+                [first, _, _, _, payload @ ..] if first.trailing_zeros() >= 2 => {
+                    builder.append_value(payload);
+                    continue;
+                }
+                _ => {}
+            }
+            let offset = self.offsets.get(at).copied().unwrap_or_default();
+            let (row, column) = (later.row + at, later.column);
+            // An empty value stands for one that is completed later.
+            match Varlena::parse_exact(stored).map_err(|why| self.page.bad_tuple(offset, why))? {
+                Varlena::Inline(payload) => builder.append_value(payload),
+                Varlena::Compressed(_) => {
+                    builder.append_value([]);
+                    let stored = stored.get(VARHDRSZ..).unwrap_or(&[]).into();
+                    later.packed.push(Packed { row, column, tid: Tid::new(self.page.block(), offset), stored });
                 }
                 Varlena::External(pointer) => {
-                    // Stands for the value until it is filled in.
                     builder.append_value([]);
-                    toasted(at, pointer);
-                    Ok(())
+                    later.toasted.push(Toasted { row, column, pointer });
                 }
-            });
-            let offset = self.offsets.get(at).copied().unwrap_or_default();
-            value.map_err(|why| self.page.bad_tuple(offset, why))?;
+            }
         }
         Ok(())
     }
@@ -351,11 +319,10 @@ impl Batch<'_> {
 
     fn value<'v>(&'v self, place: Place, missing: Option<&'v [u8]>) -> Result<Option<&'v [u8]>> {
         match place {
-            Place::Null => Ok(None),
-            Place::Missing => Ok(missing),
-            Place::At { start, len } => {
-                let (start, len) = (usize::from(start), usize::from(len));
-                let value = self.bytes.get(start..start + len);
+            Place::NULL => Ok(None),
+            Place::MISSING => Ok(missing),
+            place => {
+                let value = self.bytes.get(place.start()..place.start() + place.len());
                 value.map(Some).ok_or(Error::Internal("a value beyond its page"))
             }
         }

@@ -39,6 +39,7 @@ pub mod error;
 pub mod hot;
 pub mod page;
 pub mod toast;
+mod walk;
 
 pub use columns::{Columns, Toasted};
 pub use deform::{Deformer, SystemColumn};

@@ -7,10 +7,47 @@
 //! Whoever fetches gives the chunks in the index's order; each must be the next one and of the size that it must have.
 //! The messages are PostgreSQL's.
 
+use stegodon_format::ids::{OffsetNumber, Oid};
 use stegodon_format::toast::{TOAST_MAX_CHUNK_SIZE, chunk_count};
-use stegodon_format::varlena::{Compressed, MAX_VARLENA_SIZE, ToastPointer, Varlena};
+use stegodon_format::varlena::{Compressed, MAX_VARLENA_SIZE, ToastPointer, Varlena, stored_len};
 
 use crate::error::{Error, Result};
+use crate::page::HeapPage;
+
+/// One row of a TOAST table, on its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// `chunk_id`: which value it is of.
+    pub value_id: Oid,
+    /// `chunk_seq`: which chunk of it.
+    pub seq: i32,
+    /// `chunk_data`, as stored: see [`Assembly::push_stored`].
+    pub stored: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    /// The chunk at a line pointer of a TOAST table's page.
+    pub fn read(page: &HeapPage<'a>, offset: OffsetNumber) -> Result<Self> {
+        // The three columns have the same place in every chunk: the numbers first, without a null.
+        const WHAT: &str = "TOAST chunk";
+        let bad = |why| page.bad_tuple(offset, why);
+        let tuple = page.tuple(offset)?;
+        let data = tuple.data();
+        if data.natts() < 3 || (0..3).any(|column| data.is_null(column)) {
+            let why =
+                stegodon_format::Error::InvalidField { what: WHAT, field: "column count", value: data.natts().into() };
+            return Err(bad(why));
+        }
+        let values = data.values();
+        let word = |at: usize| values.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u32::from_le_bytes(*bytes));
+        let (Some(value_id), Some(seq), Some(rest)) = (word(0), word(4), values.get(8..)) else {
+            let available = values.len();
+            return Err(bad(stegodon_format::Error::Truncated { what: WHAT, offset: 0, needed: 8, available }));
+        };
+        let len = stored_len(rest).map_err(bad)?;
+        Ok(Self { value_id: Oid(value_id), seq: seq as i32, stored: rest.get(..len).unwrap_or(rest) })
+    }
+}
 
 /// One value on its way.
 #[derive(Debug)]

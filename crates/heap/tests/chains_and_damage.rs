@@ -267,6 +267,33 @@ fn errors_name_relation_block_and_offset() {
     assert!(error.message.starts_with("could not read tuple (7,2) of relation \"t\": "), "{}", error.message);
 }
 
+#[test]
+fn a_compressed_value_is_missed_only_where_its_row_is_wanted() {
+    // Twenty "x" in pglz, and the same cut short.
+    let packed = |data: &[u8]| {
+        let mut stored = ((8 + data.len() as u32) << 2 | 2).to_le_bytes().to_vec();
+        stored.extend(20u32.to_le_bytes());
+        stored.extend(data);
+        stored
+    };
+    let good = packed(&[0b10, b'x', 0x0F, 1, 1]);
+    let page = Builder::new()
+        .tuple(Header::default(), 4, None, &values(1, &good))
+        .tuple(Header::default(), 4, None, &values(2, &packed(&[0b10, b'x'])))
+        .build();
+    let page = HeapPage::new("t", BLOCK, page.view());
+    let deformer = Deformer::new(&desc(), &[AttrNumber(4)]).unwrap();
+    let read = |wanted: fn(usize) -> bool| {
+        let mut columns = Columns::new(&deformer, 8);
+        deformer.deform(&page, &[1, 2].map(OffsetNumber), &mut columns).unwrap();
+        columns.finish_for(wanted)
+    };
+    assert_eq!(read(|row| row == 0).unwrap()[0].as_binary::<i64>().value(0), [b'x'; 20]);
+    let error = SqlError::from(read(|_| true).unwrap_err());
+    assert_eq!((error.state, &*error.message), (SqlState::DataCorrupted, "compressed pglz data is corrupt"));
+    assert!(error.detail.unwrap().starts_with("could not read tuple (7,2) of relation \"t\""));
+}
+
 fn pointer(raw_size: usize, stored_size: usize, compression: Option<CompressionMethod>) -> ToastPointer {
     ToastPointer { raw_size, stored_size, compression, value_id: Oid(16500), toast_relation: Oid(16400) }
 }

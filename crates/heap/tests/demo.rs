@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arrow_array::ArrayRef;
 use stegodon_buffer::{BufferPool, PoolOptions, ReadStream, StreamOptions};
@@ -13,7 +14,7 @@ use stegodon_format::ids::{
     AttrNumber, BlockNumber, DEFAULT_TABLESPACE, Fork, GLOBAL_TABLESPACE, OffsetNumber, Oid, RelFileLocator,
     RelFileNumber, Tid,
 };
-use stegodon_heap::toast::Assembly;
+use stegodon_heap::toast::{Assembly, Chunk};
 use stegodon_heap::{Attribute, Columns, Deformer, HeapPage, TupleDesc};
 use stegodon_io::{DataDirectory, IoMethod, SyncMethod, WorkerMethod};
 use stegodon_txn::{Transactions, VisibilityChecker};
@@ -93,6 +94,23 @@ fn unpack() -> PathBuf {
     to
 }
 
+/// Every file and directory below: its name, length and time of change.
+fn listing(home: &Path) -> Vec<(PathBuf, u64, SystemTime)> {
+    let mut list = Vec::new();
+    let mut todo = vec![home.to_path_buf()];
+    while let Some(dir) = todo.pop() {
+        for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            let metadata = entry.metadata().unwrap();
+            list.push((entry.path(), metadata.len(), metadata.modified().unwrap()));
+            if metadata.is_dir() {
+                todo.push(entry.path());
+            }
+        }
+    }
+    list.sort();
+    list
+}
+
 struct Cluster {
     dir: Arc<DataDirectory>,
     pool: Arc<BufferPool>,
@@ -134,29 +152,14 @@ impl Cluster {
 
     /// Every value of a TOAST table: its chunks in the order of their numbers.
     fn chunks(&mut self, toast: u32) -> HashMap<u32, Vec<(i32, Vec<u8>)>> {
-        let column = |name, oid, len, layout| Attribute::new(name, Oid(oid), len, Align::Int, Some(layout));
-        let attrs = vec![
-            column("chunk_id", 26, 4, Layout::UInt32),
-            column("chunk_seq", 23, 4, Layout::Int32),
-            column("chunk_data", 17, -1, Layout::Bytes),
-        ];
-        let desc = TupleDesc::new("toast", Oid(toast), attrs).unwrap();
-        let deformer = Deformer::new(&desc, &[1, 2, 3].map(AttrNumber)).unwrap();
-        let mut columns = Columns::new(&deformer, 100);
         let path = self.toast_paths[&toast].clone();
-        self.scan(&path, "toast", |page, offsets| deformer.deform(page, offsets, &mut columns).unwrap());
-        let rows = columns.rows();
-        let arrays = columns.finish().unwrap();
         let mut chunks: HashMap<u32, Vec<(i32, Vec<u8>)>> = HashMap::new();
-        for row in 0..rows {
-            let value = |at: usize, layout| value_at(&arrays[at], layout, row).unwrap();
-            let (ValueRef::UInt32(id), ValueRef::Int32(seq), ValueRef::Bytes(data)) =
-                (value(0, Layout::UInt32), value(1, Layout::Int32), value(2, Layout::Bytes))
-            else {
-                panic!()
-            };
-            chunks.entry(id).or_default().push((seq, data.to_vec()));
-        }
+        self.scan(&path, "toast", |page, offsets| {
+            for &offset in offsets {
+                let Chunk { value_id, seq, stored } = Chunk::read(page, offset).unwrap();
+                chunks.entry(value_id.0).or_default().push((seq, stored.to_vec()));
+            }
+        });
         for list in chunks.values_mut() {
             list.sort();
         }
@@ -175,8 +178,8 @@ impl Cluster {
             for (index, toasted) in toasted.iter().enumerate() {
                 assert_eq!(toasted.pointer.toast_relation, Oid(table.toast));
                 let mut assembly = Assembly::new(toasted.pointer, "toast");
-                for (seq, data) in &chunks[&toasted.pointer.value_id.0] {
-                    assembly.push(*seq, data).unwrap();
+                for (seq, stored) in &chunks[&toasted.pointer.value_id.0] {
+                    assembly.push_stored(*seq, stored).unwrap();
                 }
                 columns.fill(index, assembly.finish().unwrap()).unwrap();
             }
@@ -198,6 +201,7 @@ fn type_of(table: &Table, number: i16) -> Oid {
 #[test]
 fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
     let home = unpack();
+    let before = listing(&home);
     let dir = DataDirectory::open(home.join("demo")).unwrap();
     let verify_checksums = dir.control().has_checksums();
     assert!(verify_checksums, "the demo cluster has checksums");
@@ -265,5 +269,6 @@ fn every_table_of_the_demo_cluster_holds_what_postgresql_says() {
         unread.join(", ")
     );
     assert!(compared > 1500 && toasted > 400);
+    assert_eq!(listing(&home), before, "nothing in the directory was touched");
     std::fs::remove_dir_all(home).unwrap();
 }

@@ -1,8 +1,9 @@
 //! What an expression is: its type, typmod and collation.
 
 use stegodon_format::ids::Oid;
+use stegodon_types::Datum;
 
-use crate::expr::{Expr, Location, SubLinkKind};
+use crate::expr::{CoercionForm, Expr, Location, SubLinkKind};
 
 const BOOL: Oid = Oid(16);
 const INT4: Oid = Oid(23);
@@ -49,8 +50,7 @@ impl Expr {
         }
     }
 
-    /// The typmod of its value, -1 where it has none. (That of a length coercion function's result is the `sql` crate's
-    /// to know.)
+    /// The typmod of its value, -1 where it has none.
     pub fn typmod(&self) -> i32 {
         let common = |args: &[Expr], ty: Oid| match args.split_first() {
             Some((first, rest)) if first.type_oid() == ty => {
@@ -64,6 +64,16 @@ impl Expr {
             Expr::Const(x) => x.typmod,
             Expr::Param(x) => x.typmod,
             Expr::Subscript(x) => x.typmod,
+            // A length coercion: its second argument is the typmod.
+            Expr::Func(f) if matches!(f.form, CoercionForm::ExplicitCast | CoercionForm::ImplicitCast) => {
+                match (f.args.len(), f.args.get(1)) {
+                    (2 | 3, Some(Expr::Const(c))) if c.type_oid == INT4 => match c.value {
+                        Some(Datum::Int32(typmod)) => typmod,
+                        _ => -1,
+                    },
+                    _ => -1,
+                }
+            }
             Expr::SubLink(x) if matches!(x.kind, SubLinkKind::Expr | SubLinkKind::Array) => {
                 x.query.outputs().next().map_or(-1, |t| t.expr.typmod())
             }

@@ -8,12 +8,11 @@ use std::rc::Rc;
 
 use stegodon_nodes::expr::Expr;
 use stegodon_nodes::query::{JoinKind, JoinTree};
-use stegodon_types::{SqlError, SqlResult};
+use stegodon_types::SqlResult;
 
 use crate::clause::Clause;
 use crate::exprs;
 use crate::level::Level;
-use crate::rel::Rel;
 use crate::relids::Relids;
 
 /// What may be joined in any order.
@@ -89,10 +88,33 @@ impl Region {
         out
     }
 
+    /// Adds a condition that holds throughout `domain` where all it reads first comes together.
+    pub fn add_clause(&mut self, clause: &Rc<Clause>, domain: usize) -> bool {
+        if !clause.relids.is_subset(&self.relids()) {
+            return false;
+        }
+        for i in &mut self.items {
+            if let Item::Join(j) = i
+                && (j.left.add_clause(clause, domain) || j.right.add_clause(clause, domain))
+            {
+                return true;
+            }
+        }
+        if self.domain != domain {
+            return false;
+        }
+        self.clauses.push(Rc::clone(clause));
+        true
+    }
+
     /// Calls `f` for each condition that a join tests, with the relations that join at it.
     pub fn for_each_join_clause(&self, f: &mut dyn FnMut(&Rc<Clause>, &Relids)) {
         let none = Relids::default();
-        self.clauses.iter().for_each(|c| f(c, &none));
+        for c in &self.clauses {
+            // A condition on a fixed join's result is tested once that join is done, whatever it reads of it.
+            let within = self.items.iter().map(Item::relids).find(|r| c.relids.is_subset(r));
+            f(c, within.as_ref().unwrap_or(&none));
+        }
         for i in &self.items {
             if let Item::Join(j) = i {
                 let all = i.relids();
@@ -199,23 +221,16 @@ impl<'a> Level<'a> {
             self.rel_mut(rti)?.restrictions.push(clause);
             return Ok(());
         }
+        // A condition without columns that must be tested anew for each row.
+        if clause.relids.is_empty()
+            && !clause.pseudoconstant
+            && let [Item::Relation(rti)] = region.items.as_slice()
+        {
+            let rti = *rti;
+            self.rel_mut(rti)?.restrictions.push(clause);
+            return Ok(());
+        }
         region.clauses.push(clause);
         Ok(())
-    }
-
-    /// Joins a region's items.
-    pub(crate) fn plan_region(&mut self, region: &Region) -> SqlResult<Rel<'a>> {
-        let mut items: Vec<Rel<'a>> = Vec::new();
-        for item in &region.items {
-            items.push(match item {
-                Item::Relation(rti) => self.rel(*rti)?.clone(),
-                Item::Join(_) => return Err(SqlError::unsupported("planning of outer joins")),
-            });
-        }
-        let one = items.pop().ok_or_else(|| SqlError::internal("an empty FROM"))?;
-        if !items.is_empty() {
-            return Err(SqlError::unsupported("planning of joins"));
-        }
-        Ok(crate::gate::gated(self, one, &region.clauses))
     }
 }

@@ -101,9 +101,18 @@ pub struct JoinPath<'a> {
     pub kind: JoinKind,
     pub outer: Rc<Path<'a>>,
     pub inner: Rc<Path<'a>>,
-    /// All join clauses, those of `hash` or `merge` included.
+    /// What decides on a match, beside the clauses that hash or merge.
     pub clauses: Vec<Rc<Clause>>,
+    /// What filters the result.
+    pub filter: Vec<Rc<Clause>>,
     pub inner_unique: bool,
+}
+
+/// An equality that hashes or merges, and whether its left side is the outer one.
+#[derive(Clone)]
+pub struct JoinEquality {
+    pub clause: Rc<Clause>,
+    pub left_is_outer: bool,
 }
 
 /// The paths, by their plan nodes.
@@ -125,8 +134,8 @@ pub enum PathKind<'a> {
     Append { children: Vec<Rc<Path<'a>>>, prune: Option<PrunePlan>, removed: usize },
     MergeAppend { children: Vec<Rc<Path<'a>>>, prune: Option<PrunePlan> },
     NestLoop(JoinPath<'a>),
-    Merge { join: JoinPath<'a>, merge: Vec<Rc<Clause>>, materialize_inner: bool, inner_keys: Vec<PathKey> },
-    Hash { join: JoinPath<'a>, hash: Vec<Rc<Clause>> },
+    Merge { join: JoinPath<'a>, merge: Vec<JoinEquality> },
+    Hash { join: JoinPath<'a>, hash: Vec<JoinEquality> },
     Material { child: Rc<Path<'a>> },
     /// `by_ref`: sort columns by `sort_group_ref` instead of by path keys.
     Sort { child: Rc<Path<'a>>, presorted: usize },

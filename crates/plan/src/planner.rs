@@ -295,8 +295,11 @@ impl<'a> Level<'a> {
         self.distribute(&mut region)?;
         let restrictions = self.class_restrictions();
         for c in restrictions {
+            let domain = c.class.get().and_then(|i| self.classes.get(i)).map_or(0, |k| k.domain);
             if let Some(rti) = c.relids.single() {
                 self.rel_mut(rti)?.restrictions.push(c);
+            } else if !region.add_clause(&c, domain) {
+                return Err(SqlError::internal("a derived condition has no place"));
             }
         }
         keys(self)?;

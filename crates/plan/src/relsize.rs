@@ -137,10 +137,10 @@ fn index_size(cx: &Context<'_>, index: &Relation, table: &Relation) -> SqlResult
 }
 
 /// Reads stored expressions and points them at range table entry `rti`.
-pub fn stored_exprs(text: Option<&str>, rti: usize) -> Option<Vec<Expr>> {
+pub fn stored_exprs(catalog: &Catalog, text: Option<&str>, rti: usize) -> Option<Vec<Expr>> {
     match text {
         None => Some(Vec::new()),
-        Some(text) => crate::stored::read_list(text, rti),
+        Some(text) => crate::stored::read_list(catalog, text, rti),
     }
 }
 
@@ -164,8 +164,8 @@ pub fn indexes(cx: &Context<'_>, table: &Relation, rel: &Rel<'_>) -> SqlResult<V
         let classes: Option<Vec<_>> = index.opclasses.iter().map(|&c| catalog.opclass(c)).collect();
         let Some(classes) = classes else { continue };
         let (Some(mut expressions), Some(mut predicate)) = (
-            stored_exprs(index.expressions.as_deref(), rel.rti),
-            stored_exprs(index.predicate.as_deref(), rel.rti),
+            stored_exprs(catalog, index.expressions.as_deref(), rel.rti),
+            stored_exprs(catalog, index.predicate.as_deref(), rel.rti),
         ) else {
             continue;
         };

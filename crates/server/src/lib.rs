@@ -1,1 +1,25 @@
-//! Placeholder.
+//! Serving: sessions, and PostgreSQL's protocol over sockets.
+//!
+//! A tour: [`Cluster`] is an opened data directory with what all sessions share; a [`Session`] turns statements into rows
+//! and knows no protocol; [`serve`] listens, authenticates and drives sessions over connections (`connection`).
+#![forbid(unsafe_code)]
+
+mod cluster;
+mod connection;
+mod cursor;
+mod encode;
+mod explain;
+mod info;
+mod listen;
+mod planning;
+mod portal;
+mod run;
+mod session;
+mod wire;
+
+pub use cluster::Cluster;
+pub use encode::{Format, OutputColumn};
+pub use listen::{Endpoints, serve};
+pub use portal::{Portal, Rows};
+pub use run::{Outcome, Run};
+pub use session::{Notice, Prepared, Session, Transaction};

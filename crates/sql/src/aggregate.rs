@@ -349,6 +349,11 @@ pub(crate) fn contains_own_aggregate(e: &Expr) -> bool {
     Levels::of([e]).aggregate.is_some_and(|a| a.0 == 0)
 }
 
+/// Where the first aggregate of this query level is.
+pub(crate) fn first_aggregate(e: &Expr) -> Location {
+    Levels::of([e]).aggregate.filter(|a| a.0 == 0).and_then(|a| a.1)
+}
+
 /// Whether a Var of this query level is in the expression.
 pub(crate) fn contains_own_var(e: &Expr) -> bool {
     Levels::of([e]).var == Some(0)

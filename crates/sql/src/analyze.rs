@@ -23,8 +23,24 @@ pub struct Analyzed {
 pub fn analyze(parsed: &ParsedStatement, cx: AnalyzeContext<'_>, params: ParamTypes) -> SqlResult<Analyzed> {
     with_stack(parsed.nesting, || {
         let mut analyzer = Analyzer::new(cx, &parsed.source, params);
-        let statement = analyzer.statement(parsed.node(), parsed)?;
+        let statement = analyzer.statement(parsed.node())?;
         Ok(Analyzed { statement, param_types: analyzer.params.types })
+    })
+}
+
+/// Analyses the arguments of EXECUTE (`parsed`) against the prepared statement's parameter types.
+pub fn analyze_arguments(parsed: &ParsedStatement, cx: AnalyzeContext<'_>, types: &[Oid]) -> SqlResult<Vec<Expr>> {
+    let execute = match parsed.node() {
+        NodeEnum::ExecuteStmt(e) => e,
+        NodeEnum::ExplainStmt(x) => match x.query.as_ref().and_then(|n| n.node.as_ref()) {
+            Some(NodeEnum::ExecuteStmt(e)) => e,
+            _ => return Err(SqlError::internal("no EXECUTE")),
+        },
+        _ => return Err(SqlError::internal("no EXECUTE")),
+    };
+    with_stack(parsed.nesting, || {
+        let mut analyzer = Analyzer::new(cx, &parsed.source, ParamTypes::default());
+        analyzer.execute_arguments(&execute.name, &execute.params, types)
     })
 }
 

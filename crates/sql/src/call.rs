@@ -214,7 +214,7 @@ impl Analyzer<'_> {
                 );
             }
         } else if how.over.is_none() {
-            return wrong(self, format!("window function {} requires an OVER clause", signature(self)));
+            return wrong(self, format!("window function {shown} requires an OVER clause"));
         }
         let (args, result_type, variadic) =
             self.prepare_args(&proc, &candidate, args, actual, how.variadic, location)?;
@@ -317,7 +317,7 @@ impl Analyzer<'_> {
         let Some(tree) = &proc.arg_defaults else {
             return Err(SqlError::internal("a function has lost its defaults"));
         };
-        crate::stored::expr_list(tree).map_err(|e| self.place(e, location))
+        stegodon_nodes::reader::read_exprs(tree, self.cx.catalog).map_err(|e| self.place(e, location))
     }
 
     /// A function's name and argument types, as errors write them.

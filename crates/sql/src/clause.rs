@@ -1,6 +1,7 @@
 //! ORDER BY, GROUP BY, DISTINCT, LIMIT, and conditions.
 
 use pg_query::{NodeEnum, protobuf as pb};
+use stegodon_catalog::operators::SortOperators;
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{CoercionForm, Location, SortGroupClause, TargetEntry};
@@ -12,7 +13,6 @@ use crate::context::{Analyzer, ExprKind, loc};
 use crate::equal::same;
 use crate::names::string_list;
 use crate::oids;
-use crate::operator::SortOperators;
 use crate::relation::column_fields;
 
 impl Analyzer<'_> {
@@ -136,7 +136,7 @@ impl Analyzer<'_> {
         let (Some(t), ExprKind::GroupBy) = (t, kind) else { return Ok(()) };
         if contains_own_aggregate(&t.expr) {
             return Err(self.error_at(
-                location,
+                crate::aggregate::first_aggregate(&t.expr).or(location),
                 SqlState::GroupingError,
                 "aggregate functions are not allowed in GROUP BY",
             ));
@@ -388,10 +388,14 @@ impl Analyzer<'_> {
         let mut asked = Vec::new();
         for node in nodes {
             let at = self.find_target(node, targets, ExprKind::DistinctOn, false)?;
-            asked.push((at, assign_reference(at, targets)));
+            let location = match node.node.as_ref() {
+                Some(NodeEnum::ColumnRef(c)) => loc(c.location),
+                Some(NodeEnum::AConst(c)) => loc(c.location),
+                _ => targets.get(at).and_then(|t| t.expr.location()),
+            };
+            asked.push((at, assign_reference(at, targets), location));
         }
-        let mismatch = |a: &Self, targets: &[TargetEntry], reference: u32| {
-            let location = targets.iter().find(|t| t.sort_group_ref == reference).and_then(|t| t.expr.location());
+        let mismatch = |a: &Self, location: Location| {
             Err(a.error_at(
                 location,
                 SqlState::InvalidColumnReference,
@@ -401,21 +405,21 @@ impl Analyzer<'_> {
         let mut list: Vec<SortGroupClause> = Vec::new();
         let mut skipped = false;
         for c in sorted {
-            if asked.iter().any(|a| a.1 == c.reference) {
+            if let Some(a) = asked.iter().find(|a| a.1 == c.reference) {
                 if skipped {
-                    return mismatch(self, targets, c.reference);
+                    return mismatch(self, a.2);
                 }
                 list.push(c.clone());
             } else {
                 skipped = true;
             }
         }
-        for (at, reference) in asked {
+        for (at, reference, location) in asked {
             if list.iter().any(|c| c.reference == reference) {
                 continue;
             }
             if skipped {
-                return mismatch(self, targets, reference);
+                return mismatch(self, location);
             }
             self.add_to_group_list(at, targets, &mut list)?;
         }

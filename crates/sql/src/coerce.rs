@@ -6,7 +6,7 @@ use stegodon_nodes::expr::{
     ArrayCoerce, CaseTest, CoerceToDomain, CoerceViaIo, CoercionForm, Collate, Const, ConvertRowtype, FuncExpr,
     Location, ParamKind, Relabel, RowExpr,
 };
-use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeKind};
+use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
 
 use crate::context::Analyzer;
 use crate::oids;
@@ -58,7 +58,9 @@ impl Analyzer<'_> {
                 _ => None,
             };
         }
-        if let (Some(te), Some(se)) = (self.element_type(target), self.element_type(source))
+        // The vector types are never reached element by element: they have no NULLs and one dimension.
+        if !matches!(target, oids::OIDVECTOR | oids::INT2VECTOR)
+            && let (Some(te), Some(se)) = (self.element_type(target), self.element_type(source))
             && self.coercion_path(te, se, context).is_some()
         {
             return Some(Path::Array);
@@ -127,35 +129,6 @@ impl Analyzer<'_> {
             i += 1;
         }
         false
-    }
-
-    /// Whether a value of one type *is* a value of the other.
-    pub fn is_binary_coercible(&self, source: Oid, target: Oid) -> bool {
-        if source == target || matches!(target, oids::ANY | oids::ANYELEMENT | oids::ANYCOMPATIBLE) {
-            return true;
-        }
-        let source = self.base_type(source);
-        if source == target {
-            return true;
-        }
-        let kind = self.cx.catalog.type_desc(source).map(|t| &t.kind);
-        match target {
-            oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY if matches!(kind, Some(TypeKind::Array { .. })) => return true,
-            oids::ANYNONARRAY | oids::ANYCOMPATIBLENONARRAY if !matches!(kind, Some(TypeKind::Array { .. })) => {
-                return true;
-            }
-            oids::ANYENUM if matches!(kind, Some(TypeKind::Enum)) => return true,
-            oids::ANYRANGE | oids::ANYCOMPATIBLERANGE if matches!(kind, Some(TypeKind::Range { .. })) => return true,
-            oids::ANYMULTIRANGE | oids::ANYCOMPATIBLEMULTIRANGE
-                if matches!(kind, Some(TypeKind::Multirange { .. })) =>
-            {
-                return true;
-            }
-            oids::RECORD if self.composite_relation(source).is_some() => return true,
-            oids::RECORDARRAY if self.is_composite_array(source) => return true,
-            _ => {}
-        }
-        self.cx.catalog.cast(source, target).is_some_and(|c| c.method == b'b' && c.context == b'i')
     }
 
     /// Coerces to a type and typmod; `None` where there is no way.

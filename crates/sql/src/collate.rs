@@ -119,7 +119,9 @@ impl Analyzer<'_> {
         match e {
             Expr::Collate(c) => {
                 self.collate(&mut c.arg, &mut below)?;
-                let location = c.arg.location();
+                let operand = c.arg.location();
+                let place = self.collate_places.iter().find(|p| p.0 == operand && operand.is_some());
+                let location = place.map_or(operand, |p| p.1);
                 let explicit = State {
                     collation: c.collation,
                     strength: Strength::Explicit,

@@ -154,12 +154,14 @@ pub(crate) struct Analyzer<'a> {
     pub params: ParamTypes,
     /// How many BETWEENs are around what is being analysed.
     pub between_depth: u32,
+    /// Of each COLLATE, where its operand and where it stands.
+    pub collate_places: Vec<(Location, Location)>,
 }
 
 impl<'a> Analyzer<'a> {
     pub fn new(cx: AnalyzeContext<'a>, source: &'a str, params: ParamTypes) -> Self {
         let state = ParseState { resolve_unknowns: true, ..ParseState::default() };
-        Self { cx, source, state, outer: Vec::new(), params, between_depth: 0 }
+        Self { cx, source, state, outer: Vec::new(), params, between_depth: 0, collate_places: Vec::new() }
     }
 
     /// The database's catalogs.

@@ -213,6 +213,7 @@ impl Analyzer<'_> {
             ));
         }
         let collation = self.find_collation(&string_list(&c.collname)?, location)?;
+        self.collate_places.push((arg.location(), location));
         Ok(Expr::Collate(Box::new(Collate { arg, collation })))
     }
 
@@ -326,7 +327,9 @@ impl Analyzer<'_> {
                 continue;
             }
             let e = self.expr(node)?;
-            if !multidims && self.element_type(self.expr_type(&e)?).is_some() {
+            let ty = self.expr_type(&e)?;
+            let vector = matches!(ty, oids::INT2VECTOR | oids::OIDVECTOR);
+            if !multidims && !vector && self.element_type(ty).is_some() {
                 multidims = true;
             }
             elements.push(e);

@@ -137,7 +137,7 @@ impl Analyzer<'_> {
     }
 
     /// The columns of one function.
-    fn function_columns(
+    pub(crate) fn function_columns(
         &mut self,
         call: &Expr,
         name: &str,

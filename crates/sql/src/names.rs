@@ -25,19 +25,6 @@ pub(crate) fn node_name(node: Option<&NodeEnum>) -> String {
     text.get(..end).unwrap_or_default().to_owned()
 }
 
-/// A name as `quote_identifier` writes it.
-pub(crate) fn quote_ident(name: &str) -> String {
-    let plain =
-        name.bytes().enumerate().all(|(i, b)| b.is_ascii_lowercase() || b == b'_' || (i > 0 && (b.is_ascii_digit())));
-    let keyword = plain
-        && pg_query::scan_tokens(name).is_ok_and(|tokens| {
-            tokens.first().is_some_and(|t| {
-                !matches!(t.keyword_kind(), pb::KeywordKind::NoKeyword | pb::KeywordKind::UnreservedKeyword)
-            })
-        });
-    if plain && !name.is_empty() && !keyword { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
 impl Analyzer<'_> {
     /// A schema by name; `3F000` where there is none.
     pub fn namespace_named(&self, name: &str) -> SqlResult<Oid> {

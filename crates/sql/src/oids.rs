@@ -4,8 +4,6 @@
 use stegodon_format::ids::Oid;
 
 pub const BOOL: Oid = Oid(16);
-pub const BYTEA: Oid = Oid(17);
-pub const CHAR: Oid = Oid(18);
 pub const NAME: Oid = Oid(19);
 pub const INT8: Oid = Oid(20);
 pub const INT2: Oid = Oid(21);
@@ -17,8 +15,6 @@ pub const TID: Oid = Oid(27);
 pub const XID: Oid = Oid(28);
 pub const CID: Oid = Oid(29);
 pub const OIDVECTOR: Oid = Oid(30);
-pub const FLOAT4: Oid = Oid(700);
-pub const FLOAT8: Oid = Oid(701);
 pub const UNKNOWN: Oid = Oid(705);
 pub const BPCHAR: Oid = Oid(1042);
 pub const VARCHAR: Oid = Oid(1043);
@@ -35,8 +31,6 @@ pub const RECORD: Oid = Oid(2249);
 pub const CSTRING: Oid = Oid(2275);
 pub const ANY: Oid = Oid(2276);
 pub const ANYARRAY: Oid = Oid(2277);
-pub const VOID: Oid = Oid(2278);
-pub const TRIGGER: Oid = Oid(2279);
 pub const ANYELEMENT: Oid = Oid(2283);
 pub const RECORDARRAY: Oid = Oid(2287);
 pub const ANYNONARRAY: Oid = Oid(2776);
@@ -49,15 +43,9 @@ pub const ANYCOMPATIBLEARRAY: Oid = Oid(5078);
 pub const ANYCOMPATIBLENONARRAY: Oid = Oid(5079);
 pub const ANYCOMPATIBLERANGE: Oid = Oid(5080);
 
-/// `pg_catalog`.
-pub const PG_CATALOG: Oid = Oid(11);
 /// The collation `"default"`.
 pub const DEFAULT_COLLATION: Oid = Oid(100);
-/// The collation `"C"`.
-pub const C_COLLATION: Oid = Oid(950);
 /// The B-tree access method.
 pub const BTREE: Oid = Oid(403);
-/// The hash access method.
-pub const HASH: Oid = Oid(405);
 /// The last OID that initdb assigns.
 pub const LAST_BUILTIN: Oid = Oid(16383);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stegodon_catalog::operators::SortOperators;
 use stegodon_catalog::rows::Operator;
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
@@ -360,80 +361,8 @@ impl Analyzer<'_> {
         of(negator).into_iter().filter(|x| x.1 == 3).map(|x| (x.0, 6)).collect()
     }
 
-    /// The sort and equality operators of a type: of its default B-tree class, or only equality of its hash class.
+    /// The sort and equality operators of a type.
     pub fn sort_operators(&self, ty: Oid) -> SortOperators {
-        let base = self.base_type(ty);
-        let mut found = SortOperators::default();
-        if let Some((family, input)) = self.default_family(base, oids::BTREE) {
-            let op = |s| self.cx.catalog.family_operator(family, input, input, s).unwrap_or_default();
-            found.less = op(1);
-            found.equal = op(3);
-            found.greater = op(5);
-        }
-        if let Some((family, input)) = self.default_family(base, oids::HASH) {
-            let equal = self.cx.catalog.family_operator(family, input, input, 1).unwrap_or_default();
-            if !found.equal.is_valid() {
-                found.equal = equal;
-            }
-            found.hashable = found.equal == equal && equal.is_valid();
-        }
-        // Arrays, rows and ranges sort, hash or compare only where their parts do.
-        if !self.parts_comparable(base, |o| o.less.is_valid()) {
-            found.less = Oid::INVALID;
-            found.greater = Oid::INVALID;
-        }
-        if !self.parts_comparable(base, |o| o.equal.is_valid()) {
-            found = SortOperators::default();
-        }
-        if !self.parts_comparable(base, |o| o.hashable) {
-            found.hashable = false;
-        }
-        found
+        self.cx.catalog.sort_operators(ty)
     }
-
-    fn parts_comparable(&self, ty: Oid, ok: fn(&SortOperators) -> bool) -> bool {
-        use stegodon_types::TypeKind;
-        match self.cx.catalog.type_desc(ty).map(|t| &t.kind) {
-            Some(TypeKind::Array { element }) => ok(&self.sort_operators(*element)),
-            Some(TypeKind::Range { subtype, .. }) => ok(&self.sort_operators(*subtype)),
-            Some(TypeKind::Multirange { range }) => ok(&self.sort_operators(*range)),
-            Some(TypeKind::Composite { relation }) => self.cx.catalog.relation(*relation).is_some_and(|r| {
-                r.attributes.iter().filter(|a| !a.dropped).all(|a| ok(&self.sort_operators(a.type_oid)))
-            }),
-            _ => true,
-        }
-    }
-
-    /// The operator family of the default class that takes a type, and the type that it is declared for.
-    fn default_family(&self, ty: Oid, access_method: Oid) -> Option<(Oid, Oid)> {
-        let mut coercible = None;
-        let mut coercible_count = 0;
-        let mut preferred = None;
-        for c in self.cx.catalog.opclasses().filter(|c| c.access_method == access_method && c.default) {
-            if c.input_type == ty {
-                return Some((c.family, c.input_type));
-            }
-            if self.is_binary_coercible(ty, c.input_type) {
-                if self.is_preferred(c.input_type) && self.category(c.input_type) == self.category(ty) {
-                    preferred = Some((c.family, c.input_type));
-                }
-                coercible_count += 1;
-                coercible = Some((c.family, c.input_type));
-            }
-        }
-        preferred.or(if coercible_count == 1 { coercible } else { None })
-    }
-}
-
-/// How values of a type are ordered and told apart; invalid OIDs where they are not.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SortOperators {
-    /// `<`
-    pub less: Oid,
-    /// `=`
-    pub equal: Oid,
-    /// `>`
-    pub greater: Oid,
-    /// Whether `=` can be hashed.
-    pub hashable: bool,
 }

@@ -3,7 +3,7 @@
 use pg_query::{NodeEnum, protobuf as pb};
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::Location;
+use stegodon_nodes::expr::{CoercionForm, Location, RowExpr};
 use stegodon_nodes::query::{RangeTableEntry, RangeTableKind};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -246,7 +246,13 @@ impl Analyzer<'_> {
                 }
                 _ => row(oids::RECORD),
             },
-            RangeTableKind::Join { .. } => return self.unsupported(location, "the whole row of a join"),
+            RangeTableKind::Join { .. } => Expr::Row(RowExpr {
+                args: item.columns.iter().map(|c| c.expr.clone()).collect(),
+                row_type: oids::RECORD,
+                names: item.columns.iter().map(|c| c.name.clone()).collect(),
+                form: CoercionForm::ImplicitCast,
+                location,
+            }),
             _ => row(oids::RECORD),
         };
         let expr = seen_from(&expr, up, location);
@@ -372,17 +378,21 @@ impl Analyzer<'_> {
                         exact.push(rte);
                         continue;
                     }
-                    let distance = penalty + edit_distance(column, name);
-                    if distance > MAX_DISTANCE || distance > column.chars().count() / 2 {
+                    let own = edit_distance(column, name);
+                    let distance = penalty + own;
+                    if distance > MAX_DISTANCE || own > column.len() / 2 {
                         continue;
                     }
                     if distance < best.distance {
                         best = Best { distance, first: Some((&rte.name, name)), second: None };
                     } else if distance == best.distance {
                         if best.second.is_some() {
-                            best.first = None;
+                            // Too many: only a nearer one will do.
+                            best = Best { distance: distance.saturating_sub(1), first: None, second: None };
                         } else if best.first.is_some() {
                             best.second = Some((&rte.name, name));
+                        } else {
+                            best.first = Some((&rte.name, name));
                         }
                     }
                 }

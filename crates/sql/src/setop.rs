@@ -3,7 +3,7 @@
 use pg_query::protobuf as pb;
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::{Location, SortGroupClause, TargetEntry};
+use stegodon_nodes::expr::{Collate, Location, SortGroupClause, TargetEntry};
 use stegodon_nodes::query::{Query, RangeTableKind, SetOperand, SetOperation, SetOperationKind};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -20,6 +20,8 @@ struct SideColumn {
     location: Location,
     /// The leaf and column whose literal or parameter may still get its type.
     unknown: Option<(usize, usize)>,
+    /// Whether COLLATE was written there.
+    explicit: bool,
 }
 
 impl Analyzer<'_> {
@@ -153,7 +155,12 @@ impl Analyzer<'_> {
                 });
             }
             types.push((ty, typmod, collation));
-            columns.push(SideColumn { ty: (ty, typmod, collation), location: l.location, unknown: None });
+            columns.push(SideColumn {
+                ty: (ty, typmod, collation),
+                location: l.location,
+                unknown: None,
+                explicit: false,
+            });
         }
         let operation = SetOperation { kind, all: s.all, left, right, types, group_by };
         Ok((SetOperand::Operation(Box::new(operation)), columns))
@@ -198,13 +205,13 @@ impl Analyzer<'_> {
                 let e = &t.expr;
                 let ty = (e.type_oid(), e.typmod(), e.collation());
                 let unknown = (ty.0 == oids::UNKNOWN).then_some((rtindex, i));
-                SideColumn { ty, location: e.location(), unknown }
+                SideColumn { ty, location: e.location(), unknown, explicit: matches!(e, Expr::Collate(_)) }
             })
             .collect();
         let names: Vec<String> = query_columns(&query).into_iter().map(|c| c.0).collect();
         let name = format!("*SELECT* {rtindex}");
         let kind = RangeTableKind::Subquery(Box::new(query));
-        self.state.rtable.push(plain_entry(kind, name, false, names));
+        self.state.rtable.push(plain_entry(kind, name, true, names));
         Ok((SetOperand::Relation(rtindex), columns))
     }
 }
@@ -214,6 +221,9 @@ fn stand_in(c: &SideColumn) -> Expr {
     let mut var = make_var(1, 1, c.ty);
     if let Expr::Var(v) = &mut var {
         v.location = c.location;
+    }
+    if c.explicit {
+        return Expr::Collate(Box::new(Collate { arg: var, collation: c.ty.2 }));
     }
     var
 }

@@ -33,7 +33,7 @@ impl Analyzer<'_> {
                 continue;
             }
             let e = self.with_kind(ExprKind::SelectTarget, |a| a.expr(value))?;
-            let name = if target.name.is_empty() { figure_column_name(value) } else { target.name.clone() };
+            let name = if target.name.is_empty() { column_name(value, &e) } else { target.name.clone() };
             push_target(&mut targets, e, Some(name));
         }
         Ok(targets)
@@ -201,6 +201,40 @@ pub(crate) fn push_target(targets: &mut Vec<TargetEntry>, expr: Expr, name: Opti
 /// The name of an output column that was given none.
 pub(crate) fn figure_column_name(node: &pb::Node) -> String {
     figure_name(node).map_or_else(|| "?column?".to_owned(), |n| n.1)
+}
+
+/// [`figure_column_name`], where a scalar subquery may have decided it: then it is the subquery's column's.
+fn column_name(node: &pb::Node, e: &Expr) -> String {
+    let mut at = node;
+    loop {
+        at = match at.node.as_ref() {
+            Some(NodeEnum::TypeCast(c)) => match c.arg.as_deref() {
+                Some(n) => n,
+                None => break,
+            },
+            Some(NodeEnum::CollateClause(c)) => match c.arg.as_deref() {
+                Some(n) => n,
+                None => break,
+            },
+            Some(NodeEnum::CaseExpr(c)) => match c.defresult.as_deref() {
+                Some(n) => n,
+                None => break,
+            },
+            Some(NodeEnum::SubLink(s)) if s.sub_link_type == pb::SubLinkType::ExprSublink as i32 => {
+                let mut found = None;
+                e.any(&mut |x| match x {
+                    Expr::SubLink(l) if l.location == loc(s.location) => {
+                        found = l.query.outputs().next().and_then(|t| t.name.clone());
+                        true
+                    }
+                    _ => false,
+                });
+                return found.unwrap_or_else(|| figure_column_name(node));
+            }
+            _ => break,
+        };
+    }
+    figure_column_name(node)
 }
 
 /// The name that a function in FROM without alias has.

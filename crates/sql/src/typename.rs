@@ -6,46 +6,12 @@ use stegodon_format::ids::Oid;
 use stegodon_types::{SqlError, SqlResult, SqlState, TypeDesc, TypeKind};
 
 use crate::context::{Analyzer, loc};
-use crate::names::{quote_ident, string_list};
+use crate::names::string_list;
 use crate::oids;
 
 /// The type's name as `format_type_be` spells it: schema-qualified where the search path does not find it.
 pub fn format_type(catalog: &Catalog, path: &SearchPath, oid: Oid) -> String {
-    if oid == Oid::INVALID {
-        return "-".to_owned();
-    }
-    let Some(ty) = catalog.type_desc(oid) else { return "???".to_owned() };
-    if let TypeKind::Array { element } = ty.kind {
-        return format!("{}[]", format_type(catalog, path, element));
-    }
-    let special = match oid {
-        oids::BIT => "bit",
-        oids::BOOL => "boolean",
-        oids::BPCHAR => "character",
-        oids::FLOAT4 => "real",
-        oids::FLOAT8 => "double precision",
-        oids::INT2 => "smallint",
-        oids::INT4 => "integer",
-        oids::INT8 => "bigint",
-        oids::NUMERIC => "numeric",
-        oids::INTERVAL => "interval",
-        oids::TIME => "time without time zone",
-        oids::TIMETZ => "time with time zone",
-        oids::TIMESTAMP => "timestamp without time zone",
-        oids::TIMESTAMPTZ => "timestamp with time zone",
-        oids::VARBIT => "bit varying",
-        oids::VARCHAR => "character varying",
-        oids::CHAR => "\"char\"",
-        _ => "",
-    };
-    if !special.is_empty() {
-        return special.to_owned();
-    }
-    let visible = catalog.type_on_path(path, &ty.name).is_some_and(|t| t.oid == oid);
-    match catalog.namespace(ty.namespace) {
-        Some(ns) if !visible => format!("{}.{}", quote_ident(&ns.name), quote_ident(&ty.name)),
-        _ => quote_ident(&ty.name),
-    }
+    catalog.format_type_on(path, oid, None)
 }
 
 impl Analyzer<'_> {
@@ -92,6 +58,11 @@ impl Analyzer<'_> {
 
     /// The element type of a true array type; domains are not looked through.
     pub fn element_type(&self, oid: Oid) -> Option<Oid> {
+        match oid {
+            oids::INT2VECTOR => return Some(oids::INT2),
+            oids::OIDVECTOR => return Some(oids::OID),
+            _ => {}
+        }
         match self.cx.catalog.type_desc(oid)?.kind {
             TypeKind::Array { element } => Some(element),
             _ => None,
@@ -120,11 +91,6 @@ impl Analyzer<'_> {
     /// Whether values are rows: a composite type, a domain over one, or `record`.
     pub fn is_row_type(&self, oid: Oid) -> bool {
         oid == oids::RECORD || self.composite_relation(oid).is_some()
-    }
-
-    /// Whether it is a pseudo-type.
-    pub fn is_pseudo(&self, oid: Oid) -> bool {
-        self.cx.catalog.type_desc(oid).is_some_and(|t| t.kind == TypeKind::Pseudo)
     }
 
     /// Looks a type up by its possibly qualified name.

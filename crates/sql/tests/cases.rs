@@ -4,95 +4,51 @@
 //! although PostgreSQL does not is marked with a line `# unsupported`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::format_push_string)]
 
+mod session;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use stegodon_catalog::testing::CsvDir;
-use stegodon_catalog::view::CatalogView;
-use stegodon_catalog::{Catalog, SearchPath};
-use stegodon_format::ids::Oid;
-use stegodon_sql::{AnalyzeContext, ParamTypes, Statement, analyze, parse};
-use stegodon_types::{FormatSettings, SqlError, TypeContext};
+use session::Session;
+use stegodon_sql::{Statement, result_columns};
 
-fn catalog() -> Arc<Catalog> {
-    let dir = std::env::var_os("STEGODON_SQL_CATDUMP").map_or_else(|| PathBuf::from("/work/cache/sql/catdump"), PathBuf::from);
-    Arc::new(Catalog::build(&mut CsvDir::open(dir).unwrap(), "sql").unwrap())
-}
-
-struct Session {
-    view: CatalogView,
-    settings: FormatSettings,
-}
-
-impl Session {
-    fn new() -> Self {
-        let catalog = catalog();
-        let path = SearchPath { namespaces: vec![Oid(11), catalog.namespace_by_name("public").unwrap().oid] };
-        Self { view: CatalogView::new(catalog, path), settings: FormatSettings::default() }
-    }
-
-    fn analyze(&self, sql: &str) -> Result<stegodon_sql::Analyzed, SqlError> {
-        let mut statements = parse(sql)?;
-        assert_eq!(statements.len(), 1, "{sql}");
-        let cx = AnalyzeContext {
-            catalog: &self.view.catalog,
-            path: &self.view.path,
-            types: TypeContext::new(&self.view, &self.settings),
-            user: Oid(10),
-            transform_null_equals: false,
-        };
-        analyze(&statements.remove(0), cx, ParamTypes { types: Vec::new(), variable: true })
-    }
-
-    fn describe(&self, sql: &str) -> String {
-        let catalog = &self.view.catalog;
-        let analyzed = match self.analyze(sql) {
-            Ok(a) => a,
-            Err(e) => {
-                let mut out = e.state.code().to_owned();
-                if let Some(p) = e.position {
-                    write!(out, " at {p}").unwrap();
-                }
-                write!(out, ": {}", e.message).unwrap();
-                if let Some(d) = e.detail {
-                    write!(out, "\n  detail: {d}").unwrap();
-                }
-                if let Some(h) = e.hint {
-                    write!(out, "\n  hint: {h}").unwrap();
-                }
-                return out;
+fn describe(session: &Session, sql: &str) -> String {
+    let catalog = &session.view.catalog;
+    let analyzed = match session.analyze(sql) {
+        Ok(a) => a,
+        Err(e) => {
+            let mut out = e.state.code().to_owned();
+            if let Some(p) = e.position {
+                write!(out, " at {p}").unwrap();
             }
-        };
-        let mut lines = Vec::new();
-        for (i, t) in analyzed.param_types.iter().enumerate() {
-            lines.push(format!("${} {}", i + 1, self.view.format_type(*t, None)));
-        }
-        if let Statement::Query(q) = &analyzed.statement {
-            for t in q.outputs() {
-                let ty = match &t.expr {
-                    // The array over the subquery's column.
-                    stegodon_nodes::Expr::SubLink(s) if s.kind == stegodon_nodes::expr::SubLinkKind::Array => {
-                        catalog.type_desc(t.expr.type_oid()).unwrap().array
-                    }
-                    e => e.type_oid(),
-                };
-                let mut line = format!(
-                    "{} {}",
-                    t.name.as_deref().unwrap_or_default(),
-                    self.view.format_type(ty, Some(t.expr.typmod()))
-                );
-                if t.origin_table.is_valid() {
-                    let rel = catalog.relation(t.origin_table).unwrap();
-                    let ns = &catalog.namespace(rel.namespace).unwrap().name;
-                    let ns = if self.view.path.namespaces.contains(&rel.namespace) { String::new() } else { format!("{ns}.") };
-                    write!(line, " = {ns}{}.{}", rel.name, t.origin_column).unwrap();
-                }
-                lines.push(line);
+            write!(out, ": {}", e.message).unwrap();
+            if let Some(d) = e.detail {
+                write!(out, "\n  detail: {d}").unwrap();
             }
+            if let Some(h) = e.hint {
+                write!(out, "\n  hint: {h}").unwrap();
+            }
+            return out;
         }
-        if lines.is_empty() { "(none)".to_owned() } else { lines.join("\n") }
+    };
+    let mut lines = Vec::new();
+    for (i, t) in analyzed.param_types.iter().enumerate() {
+        lines.push(format!("${} {}", i + 1, session.view.format_type(*t, None)));
     }
+    if let Statement::Query(q) = &analyzed.statement {
+        for c in result_columns(q, catalog) {
+            let mut line = format!("{} {}", c.name, session.view.format_type(c.type_oid, Some(c.typmod)));
+            if c.table.is_valid() {
+                let rel = catalog.relation(c.table).unwrap();
+                let ns = &catalog.namespace(rel.namespace).unwrap().name;
+                let shown = session.view.path.namespaces.contains(&rel.namespace);
+                let ns = if shown { String::new() } else { format!("{ns}.") };
+                write!(line, " = {ns}{}.{}", rel.name, c.column).unwrap();
+            }
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() { "(none)".to_owned() } else { lines.join("\n") }
 }
 
 #[test]
@@ -115,7 +71,7 @@ fn statements_mean_what_postgresql_says() {
             let may_refuse = head.lines().any(|l| l == "# unsupported");
             let sql = sql.join("\n");
             cases += 1;
-            let got = session.describe(&sql);
+            let got = describe(&session, &sql);
             let is_refused = got.contains("is not supported by Stegodon yet");
             refused += usize::from(is_refused);
             if got != expected && !(may_refuse && is_refused) {

@@ -31,6 +31,7 @@ sqlstates! {
     NullValueNoIndicatorParameter = "22002",
     NumericValueOutOfRange = "22003",
     NullValueNotAllowed = "22004",
+    InvalidDatetimeFormat = "22007",
     DatetimeFieldOverflow = "22008",
     InvalidTimeZoneDisplacementValue = "22009",
     DivisionByZero = "22012",

@@ -1,5 +1,6 @@
 //! PostgreSQL's `hash_bytes_extended` (after Bob Jenkins' lookup3): 64-bit hashes with a seed, which hash partitions are
-//! chosen by. Little-endian only, as the files are.
+//! chosen by. Little-endian only, as the files are. PostgreSQL's 32-bit hash of a value (`hashtext` and its like) is the lower
+//! half of the extended one with seed 0.
 
 struct State {
     a: u32,
@@ -73,6 +74,11 @@ pub fn bytes_extended(key: &[u8], seed: u64) -> u64 {
     // The lowest byte of c is reserved for the length.
     state.c = state.c.wrapping_add(word(rest.get(8..).unwrap_or_default()) << 8);
     state.last()
+}
+
+/// `hash_bytes`: the 32-bit hash.
+pub fn bytes(key: &[u8]) -> u32 {
+    bytes_extended(key, 0) as u32
 }
 
 /// `hash_bytes_uint32_extended`.

@@ -36,6 +36,11 @@ impl Part {
     /// Of a type; `0A000` where it is not supported.
     pub fn of(ty: &TypeDesc) -> SqlResult<Self> {
         let layout = ty.layout.ok_or_else(|| SqlError::unsupported(format_args!("type {}", ty.name)))?;
+        // `aclitem` has 12 bytes in 15 and 16 after.
+        let layout = match layout {
+            Layout::Fixed(_) => Layout::Fixed(u8::try_from(ty.len).map_err(|_| corrupt("type"))?),
+            other => other,
+        };
         let plain = matches!(ty.oid, crate::oids::INT2VECTOR | crate::oids::OIDVECTOR);
         Ok(Part { len: ty.len, align: ty.align, layout, packable: ty.len == -1 && !plain })
     }

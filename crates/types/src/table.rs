@@ -12,7 +12,7 @@ use stegodon_format::ids::Oid;
 use crate::Layout::{self, Bool, Bytes, Char, Fixed, Float32, Float64, Int16, Int32, Int64, Name, UInt32, UInt64};
 use crate::scalar::pseudo::{PSEUDO, UNSUPPORTED, VOID};
 use crate::scalar::text::CSTRING;
-use crate::{Align, TypeDesc, TypeKind, TypeOps, array, multirange, numeric, oids, range, record, scalar};
+use crate::{Align, TypeDesc, TypeKind, TypeOps, array, datetime, multirange, numeric, oids, range, record, scalar};
 
 /// `pg_catalog`.
 pub const PG_CATALOG: Oid = Oid(11);
@@ -224,16 +224,16 @@ pub static TYPES: &[TypeRow] = &[
     base(oids::ACLITEM, "aclitem", 16, false, b'U', false, b',', 0, 1034, Align::Double, 0, Some(Fixed(16)), &scalar::acl::OPS),
     base(oids::BPCHAR, "bpchar", -1, false, b'S', false, b',', 0, 1014, Align::Int, 100, Some(Bytes), &scalar::text::BPCHAR),
     base(oids::VARCHAR, "varchar", -1, false, b'S', false, b',', 0, 1015, Align::Int, 100, Some(Bytes), &scalar::text::VARCHAR),
-    base(oids::DATE, "date", 4, true, b'D', false, b',', 0, 1182, Align::Int, 0, Some(Int32), &UNSUPPORTED),
-    base(oids::TIME, "time", 8, true, b'D', false, b',', 0, 1183, Align::Double, 0, Some(Int64), &UNSUPPORTED),
-    base(oids::TIMESTAMP, "timestamp", 8, true, b'D', false, b',', 0, 1115, Align::Double, 0, Some(Int64), &UNSUPPORTED),
-    base(oids::TIMESTAMPTZ, "timestamptz", 8, true, b'D', true, b',', 0, 1185, Align::Double, 0, Some(Int64), &UNSUPPORTED),
-    base(oids::INTERVAL, "interval", 16, false, b'T', true, b',', 0, 1187, Align::Double, 0, Some(Fixed(16)), &UNSUPPORTED),
-    base(oids::TIMETZ, "timetz", 12, false, b'D', false, b',', 0, 1270, Align::Double, 0, Some(Fixed(12)), &UNSUPPORTED),
+    base(oids::DATE, "date", 4, true, b'D', false, b',', 0, 1182, Align::Int, 0, Some(Int32), &datetime::date::OPS),
+    base(oids::TIME, "time", 8, true, b'D', false, b',', 0, 1183, Align::Double, 0, Some(Int64), &datetime::time::OPS),
+    base(oids::TIMESTAMP, "timestamp", 8, true, b'D', false, b',', 0, 1115, Align::Double, 0, Some(Int64), &datetime::timestamp::TIMESTAMP),
+    base(oids::TIMESTAMPTZ, "timestamptz", 8, true, b'D', true, b',', 0, 1185, Align::Double, 0, Some(Int64), &datetime::timestamp::TIMESTAMPTZ),
+    base(oids::INTERVAL, "interval", 16, false, b'T', true, b',', 0, 1187, Align::Double, 0, Some(Fixed(16)), &datetime::interval::OPS),
+    base(oids::TIMETZ, "timetz", 12, false, b'D', false, b',', 0, 1270, Align::Double, 0, Some(Fixed(12)), &datetime::timetz::OPS),
     base(oids::BIT, "bit", -1, false, b'V', false, b',', 0, 1561, Align::Int, 0, Some(Bytes), &scalar::bits::BIT),
     base(oids::VARBIT, "varbit", -1, false, b'V', true, b',', 0, 1563, Align::Int, 0, Some(Bytes), &scalar::bits::VARBIT),
     base(oids::NUMERIC, "numeric", -1, false, b'N', false, b',', 0, 1231, Align::Int, 0, Some(Bytes), &numeric::OPS),
-    base(oids::REFCURSOR, "refcursor", -1, false, b'U', false, b',', 0, 2201, Align::Int, 0, Some(Bytes), &scalar::text::TEXT),
+    base(oids::REFCURSOR, "refcursor", -1, false, b'U', false, b',', 0, 2201, Align::Int, 0, Some(Bytes), &CSTRING),
     base(oids::REGPROCEDURE, "regprocedure", 4, true, b'N', false, b',', 0, 2207, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),
     base(oids::REGOPER, "regoper", 4, true, b'N', false, b',', 0, 2208, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),
     base(oids::REGOPERATOR, "regoperator", 4, true, b'N', false, b',', 0, 2209, Align::Int, 0, Some(UInt32), &scalar::reg::OPS),

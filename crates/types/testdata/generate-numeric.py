@@ -47,10 +47,18 @@ for f in ["round", "trunc"]:
 for p, s in [(5, 2), (3, 0), (4, 4), (3, -2), (2, 5), (1000, 3), (38, 10)]:
     calls += [(f"typmod {p} {s}", v, None) for v in values]
 
+lists = [[random.choice(values) for _ in range(random.randint(1, 8))] for _ in range(40)]
+lists += [[str(random.randint(-50, 50)) for _ in range(9)], ["1.5"], ["2", "2", "2"], ["NaN", "1"], ["Infinity", "1"], ["Infinity", "-Infinity"]]
+lists += [[small() for _ in range(random.randint(2, 9))] for _ in range(40)]
+for f in ["sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"]:
+    calls += [(f, ",".join(v), None) for v in lists]
+
 lines = []
 for f, a, b in calls:
     if b is None:
-        if f.startswith("typmod"):
+        if f in ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"):
+            e = f"{f}(x::numeric) from unnest(string_to_array('{a}', ',')) x"
+        elif f.startswith("typmod"):
             _, p, s = f.split()
             e = f"'{a}'::numeric({p},{s})"
         elif f == "-":

@@ -3,7 +3,8 @@
 
 usage: generate-types.py DIRECTORY PSQL...     (PSQL: a command that runs psql -XAt, e.g. psql -XAt -h /tmp)
 
-writes DIRECTORY/io.txt     type TAB typmod TAB input TAB
+writes DIRECTORY/pg_type.txt the built-in rows of pg_type, and whether they can be ordered and compared for equality
+       DIRECTORY/io.txt     type TAB typmod TAB input TAB
                             `=text TAB binary in hex TAB extended hash with seed 0 TAB with seed 42 TAB stored bytes in hex`
                             or `!SQLSTATE message` (TAB detail)
        DIRECTORY/types.txt  the rows of pg_type (T), pg_enum (E), pg_attribute (A) and pg_range (R) of the types made here
@@ -31,6 +32,9 @@ do $$ begin
   create type textrange as range (subtype = text, collation = "C");
   create type floatrange as range (subtype = float8);
 exception when duplicate_object then null; end $$;
+create or replace function usable(clause text, t text) returns bool language plpgsql as $f$
+begin execute format('select 1 from (values (null::%s), (null::%s)) v(x) %s by x', t, t, clause); return true;
+exception when others then return false; end $f$;
 create or replace function send_of(t regtype) returns text language sql as $f$
   select case when typsend = 0 then null else typsend::regproc::text end from pg_type where oid = t $f$;
 create or replace function esc(t text) returns text language sql as $f$
@@ -204,6 +208,12 @@ assert len(answers) == len(wanted) + 1, (len(answers), len(wanted))
 with open(out_dir + "/io.txt", "w") as f:
     for (t, m, i), a in zip(wanted, answers):
         f.write(f"{t}\t{m}\t{esc(i)}\t{a}\n")
+with open(out_dir + "/pg_type.txt", "w") as f:
+    f.write(run(head + r"""\pset fieldsep '\t'
+select oid, typname, typlen, typbyval, typcategory, typispreferred, typdelim, typelem, typarray, typalign, typcollation, typtype,
+       usable('order', format_type(oid, null)), usable('group', format_type(oid, null))
+  from pg_type where oid < 10000 and typtype in ('b', 'r', 'm') and typname !~ '^_' order by oid;
+"""))
 with open(out_dir + "/types.txt", "w") as f:
     f.write(run(r"""\pset fieldsep '\t'
 select 'T', oid, typname, typlen, typalign, typbyval, typtype, typcategory, typdelim, typelem, typarray, typcollation, typrelid, typbasetype, typtypmod

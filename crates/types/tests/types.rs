@@ -119,3 +119,20 @@ fn values_are_ordered_as_the_server_orders_them() {
         }
     }
 }
+
+/// A column that was compressed in its table stays so in a row made of it.
+#[test]
+fn a_compressed_column_of_a_row_is_read() {
+    let (types, settings) = (TestTypes::new(), FormatSettings::default());
+    let cx = TypeContext::new(&types, &settings);
+    // `row(1, repeat('ab', 1500))::pair` as `pageinspect` shows it.
+    let stored = unhex(
+        "8dffffffff14400000ffffffff000002000200180001000000b6000000b80b0000fc61620f02ff0f02ff0f02ff0f02ff0f02ff0f02ff1f\
+         0f02ff0f02ff0f02ff0f02ff0f02fa",
+    );
+    let ty = types.named("pair");
+    let row = packed::from_stored(&stored, Part::of(&ty).unwrap()).unwrap();
+    assert_eq!(text_of(&cx, &ty, row.value()), format!("(1,{})", "ab".repeat(1500)));
+    let plain = text_in(&cx, &ty, format!("(1,{})", "ab".repeat(1500)).as_bytes(), -1).unwrap();
+    assert!(equal(&cx, &ty, &Collation::C, row.value(), plain.as_ref()).unwrap());
+}

@@ -13,17 +13,21 @@
 //! always the first that PostgreSQL, which goes row by row, would meet. So an error is only a hint: the batch is run again
 //! row by row, which is PostgreSQL's order exactly, and that run's error is the answer ([`crate::Evaluator`]).
 
+mod arrays;
 pub(crate) mod lazy;
+mod rows;
 mod tests_of;
 mod value;
 
-pub(crate) use value::layout_of;
+pub(crate) use arrays::{ScalarArrayNode, SubscriptNode};
+pub(crate) use rows::{Field, RowCompareNode, RowPair};
+pub(crate) use value::{DomainCheck, layout_of};
 
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use stegodon_nodes::expr::{BooleanTestKind, SqlValueKind, SubPlan};
-use stegodon_types::{Layout, SqlError, SqlResult, TypeDesc};
+use stegodon_types::{Layout, Oid, SqlError, SqlResult, TypeDesc};
 
 use crate::batch::Input;
 use crate::column::{array_of, take};
@@ -67,6 +71,15 @@ pub(crate) enum Node {
     CaseTest,
     SqlValue { kind: SqlValueKind, typmod: i32 },
     ViaIo { arg: Box<Node>, from: Arc<TypeDesc>, to: Arc<TypeDesc>, layout: Layout },
+    ScalarArray(Box<ScalarArrayNode>),
+    ArrayCoerce { arg: Box<Node>, element: Box<Node>, from: Arc<TypeDesc>, to: Arc<TypeDesc> },
+    Array { elements: Vec<Node>, element: Arc<TypeDesc>, multidims: bool },
+    Subscript(Box<SubscriptNode>),
+    Row { fields: Vec<Field>, row_type: Oid },
+    FieldSelect { arg: Box<Node>, field: usize, result: Arc<TypeDesc> },
+    RowNullTest { arg: Box<Node>, is_null: bool },
+    RowCompare(Box<RowCompareNode>),
+    Domain { arg: Box<Node>, name: String, not_null: bool, checks: Vec<DomainCheck> },
     SubPlan { plan: Box<SubPlan>, params: Vec<Node> },
 }
 
@@ -189,6 +202,21 @@ impl Node {
             },
             Node::SqlValue { kind, typmod } => value::sql_value(*kind, *typmod, frame.cx),
             Node::ViaIo { arg, from, to, layout } => value::via_io(&arg.eval(frame)?, from, to, *layout, frame),
+            Node::ScalarArray(node) => arrays::scalar_array(node, frame),
+            Node::ArrayCoerce { arg, element, from, to } => {
+                arrays::array_coerce(&arg.eval(frame)?, element, from, to, frame)
+            }
+            Node::Array { elements, element, multidims } => {
+                arrays::array_constructor(elements, element, *multidims, frame)
+            }
+            Node::Subscript(node) => arrays::subscript(node, frame),
+            Node::Row { fields, row_type } => rows::row(fields, *row_type, frame),
+            Node::FieldSelect { arg, field, result } => rows::field_select(&arg.eval(frame)?, *field, result, frame),
+            Node::RowNullTest { arg, is_null } => rows::row_null_test(&arg.eval(frame)?, *is_null, frame),
+            Node::RowCompare(node) => rows::row_compare(node, frame),
+            Node::Domain { arg, name, not_null, checks } => {
+                value::domain(arg.eval(frame)?, name, *not_null, checks, frame)
+            }
             Node::SubPlan { plan, params } => value::sub_plan(plan, params, frame),
         }
     }

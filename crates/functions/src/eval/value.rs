@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use stegodon_nodes::expr::{SqlValueKind, SubPlan};
-use stegodon_types::{ColumnBuilder, Datum, Layout, SqlError, SqlResult, TypeContext, TypeDesc, oids, ops};
+use arrow_array::Array;
+use stegodon_types::{ColumnBuilder, SqlState, Datum, Layout, SqlError, SqlResult, TypeContext, TypeDesc, oids, ops};
 
 use super::{Frame, Node};
 use crate::column::take;
@@ -39,7 +40,7 @@ fn role_name(cx: &EvalContext<'_>, oid: stegodon_types::Oid) -> SqlResult<Column
     match cx.catalog.role(oid) {
         Some(role) => Column::constant(Layout::Name, Some(&Datum::bytes(&role.name))),
         None => {
-            Err(SqlError::new(stegodon_types::SqlState::UndefinedObject, format!("role with OID {oid} does not exist")))
+            Err(SqlError::new(SqlState::UndefinedObject, format!("role with OID {oid} does not exist")))
         }
     }
 }
@@ -101,4 +102,46 @@ pub(super) fn sub_plan(plan: &SubPlan, params: &[Node], frame: &Frame<'_>) -> Sq
     let some = |side: &[arrow_array::ArrayRef]| side.iter().map(|a| take(a, rows)).collect::<SqlResult<Vec<_>>>();
     let (outer, inner) = (some(frame.batch.outer)?, some(frame.batch.inner)?);
     runner.evaluate(plan, frame.cx, &Batch { outer: &outer, inner: &inner, rows: rows.len() }, &params)
+}
+
+/// One CHECK of a domain: it sees the value as [`Node::CaseTest`].
+#[derive(Debug)]
+pub(crate) struct DomainCheck {
+    pub name: String,
+    pub node: Node,
+}
+
+/// A cast to a domain: NOT NULL first, then each CHECK; a CHECK that is NULL holds.
+pub(super) fn domain(
+    column: Column,
+    name: &str,
+    not_null: bool,
+    checks: &[DomainCheck],
+    frame: &Frame<'_>,
+) -> SqlResult<Column> {
+    let array = column.array();
+    if not_null && array.null_count() > 0 {
+        return Err(SqlError::new(SqlState::NotNullViolation, format!("domain {name} does not allow null values")));
+    }
+    let rows = array.len();
+    for check in checks {
+        let value = Column::Array(std::sync::Arc::clone(array));
+        let inner = Frame {
+            cx: frame.cx,
+            batch: &Batch { outer: &[], inner: &[], rows },
+            selection: None,
+            rows,
+            case_test: Some(&value),
+        };
+        let result = check.node.eval(&inner)?;
+        for row in 0..rows {
+            if super::rows::is_false(&result, row)? {
+                return Err(SqlError::new(
+                    SqlState::CheckViolation,
+                    format!("value for domain {name} violates check constraint \"{}\"", check.name),
+                ));
+            }
+        }
+    }
+    Ok(column)
 }

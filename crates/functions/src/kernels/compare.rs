@@ -70,6 +70,11 @@ pub(crate) fn less(call: &Call<'_>) -> SqlResult<Column> {
     by_type(call, false, std::cmp::Ordering::is_lt)
 }
 
+/// The equality of types whose Arrow values are equal as the type's values are: `"char"`, int2, int4, int8, oid, date,
+/// timestamp, timestamptz, time, xid8, pg_lsn, money, text, name, bytea, uuid, xid.
+pub(crate) const OWN_EQUALITY: [u32; 17] =
+    [61, 63, 65, 467, 184, 1086, 2052, 1152, 1145, 5084, 3233, 888, 67, 62, 1948, 2956, 68];
+
 /// Each line: how to compare, and the functions `=`, `<>`, `<`, `<=`, `>=`, `>`.
 macro_rules! comparisons {
     ($($how:ident $($ty:ident)* [$eq:literal, $ne:literal, $lt:literal, $le:literal, $ge:literal, $gt:literal];)*) => {

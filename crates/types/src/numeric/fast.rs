@@ -31,30 +31,56 @@ pub fn scaled_i128(payload: &[u8]) -> SqlResult<Option<(i128, i32)>> {
     Ok(Some((if negative { -value } else { value }, dscale)))
 }
 
+/// Base-10000 digits of a small number, first to last, without zeros at either end.
+struct SmallDigits {
+    /// An `i128` has at most 39 decimals, which begin anywhere in a digit.
+    digits: [u16; 12],
+    start: usize,
+    end: usize,
+    /// The weight of the first.
+    weight: i32,
+}
+
+impl SmallDigits {
+    fn new(value: i128, scale: i32) -> Self {
+        let mut rest = value.unsigned_abs();
+        let mut small = SmallDigits { digits: [0; 12], start: 12, end: 12, weight: 0 };
+        // The last base-10000 digit begins at a multiple of four decimals.
+        let fraction = (scale + DEC_DIGITS - 1) / DEC_DIGITS;
+        let missing = (fraction * DEC_DIGITS - scale) as u32;
+        let mut cut = 10u128.pow(DEC_DIGITS as u32 - missing);
+        let mut raise = 10u16.pow(missing);
+        for (weight, (at, place)) in (-fraction..).zip(small.digits.iter_mut().enumerate().rev()) {
+            if rest == 0 {
+                break;
+            }
+            *place = (rest % cut) as u16 * raise;
+            rest /= cut;
+            (cut, raise) = (u128::from(NBASE), 1);
+            if *place == 0 && small.end == at + 1 {
+                small.end = at;
+            }
+            (small.start, small.weight) = (at, weight);
+        }
+        small
+    }
+
+    fn digits(&self) -> &[u16] {
+        self.digits.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
 /// `value * 10^-scale` as a number of this scale.
 pub(super) fn number_of(value: i128, scale: i32) -> Number {
-    let mut rest = value.unsigned_abs();
-    // The last base-10000 digit begins at a multiple of four decimals.
-    let fraction = (scale + DEC_DIGITS - 1) / DEC_DIGITS;
-    let missing = (fraction * DEC_DIGITS - scale) as u32;
-    let mut digits = Vec::with_capacity(12);
-    if missing > 0 {
-        let cut = 10u128.pow(DEC_DIGITS as u32 - missing);
-        digits.push((rest % cut) as u16 * 10u16.pow(missing));
-        rest /= cut;
-    }
-    while rest > 0 {
-        digits.push((rest % u128::from(NBASE)) as u16);
-        rest /= u128::from(NBASE);
-    }
-    digits.reverse();
-    let weight = digits.len() as i32 - 1 - fraction;
-    Number { negative: value < 0, weight, dscale: scale, digits }.normalize()
+    let small = SmallDigits::new(value, scale);
+    Number { negative: value < 0, weight: small.weight, dscale: scale, digits: small.digits().to_vec() }.normalize()
 }
 
 /// Appends the payload of `value * 10^-scale`.
 pub fn write_scaled(value: i128, scale: i32, out: &mut Vec<u8>) -> SqlResult<()> {
-    Numeric::Finite(number_of(value, scale)).write_payload(out)
+    let small = SmallDigits::new(value, scale);
+    let weight = if value == 0 { 0 } else { small.weight };
+    super::write_parts(value < 0, weight, scale, small.digits(), out)
 }
 
 /// Both operands as integers of one scale.

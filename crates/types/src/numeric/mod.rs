@@ -217,6 +217,27 @@ impl Number {
     }
 }
 
+/// Appends the payload of a number in normal form; `22003` where it has none.
+fn write_parts(negative: bool, weight: i32, dscale: i32, digits: &[u16], out: &mut Vec<u8>) -> SqlResult<()> {
+    if !(0..=DSCALE_MAX).contains(&dscale) || i32::from(weight as i16) != weight {
+        return Err(overflow());
+    }
+    out.reserve(4 + digits.len() * 2);
+    if dscale <= 0x3F && (-64..=63).contains(&weight) {
+        let sign = if negative { SHORT_NEGATIVE } else { 0 };
+        let header = SHORT | sign | (dscale as u16) << 7 | (weight as u16 & 0x7F);
+        out.extend_from_slice(&header.to_le_bytes());
+    } else {
+        let header = if negative { LONG_NEGATIVE } else { 0 } | dscale as u16;
+        out.extend_from_slice(&header.to_le_bytes());
+        out.extend_from_slice(&(weight as i16).to_le_bytes());
+    }
+    for digit in digits {
+        out.extend_from_slice(&digit.to_le_bytes());
+    }
+    Ok(())
+}
+
 impl Numeric {
     /// Zero.
     pub const ZERO: Numeric = Numeric::Finite(Number::zero());
@@ -259,24 +280,7 @@ impl Numeric {
                 return Ok(());
             }
         };
-        let Number { negative, weight, dscale, ref digits } = *number;
-        if !(0..=DSCALE_MAX).contains(&dscale) || i32::from(weight as i16) != weight {
-            return Err(overflow());
-        }
-        out.reserve(4 + digits.len() * 2);
-        if dscale <= 0x3F && (-64..=63).contains(&weight) {
-            let sign = if negative { SHORT_NEGATIVE } else { 0 };
-            let header = SHORT | sign | (dscale as u16) << 7 | (weight as u16 & 0x7F);
-            out.extend_from_slice(&header.to_le_bytes());
-        } else {
-            let header = if negative { LONG_NEGATIVE } else { 0 } | dscale as u16;
-            out.extend_from_slice(&header.to_le_bytes());
-            out.extend_from_slice(&(weight as i16).to_le_bytes());
-        }
-        for digit in digits {
-            out.extend_from_slice(&digit.to_le_bytes());
-        }
-        Ok(())
+        write_parts(number.negative, number.weight, number.dscale, &number.digits, out)
     }
 
     /// The payload as a value.

@@ -43,40 +43,51 @@ pub fn order(a: f64, b: f64) -> Ordering {
 
 /// A decimal number: its digits without leading or trailing zeros, and the power of ten of the last of them.
 struct Decimal {
-    digits: Vec<u8>,
+    buffer: [u8; MAX_DIGITS],
+    len: usize,
     exponent: i32,
 }
+
+/// More digits than any text that is taken apart here has: 17 significant ones, or 16 before the point and a zero.
+const MAX_DIGITS: usize = 20;
 
 impl Decimal {
     /// Reads `12.5e-3`.
     fn parse(text: &str) -> Decimal {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let mut exponent: i32 = exponent.parse().unwrap_or(0);
-        let mut digits = Vec::new();
+        let (mut buffer, mut len) = ([0; MAX_DIGITS], 0);
         let mut fraction = false;
         for b in mantissa.bytes() {
             match b {
                 b'.' => fraction = true,
                 b'0'..=b'9' => {
                     exponent -= i32::from(fraction);
-                    if b != b'0' || !digits.is_empty() {
-                        digits.push(b);
+                    if (b != b'0' || len > 0)
+                        && let Some(place) = buffer.get_mut(len)
+                    {
+                        *place = b;
+                        len += 1;
                     }
                 }
                 _ => {}
             }
         }
-        while digits.last() == Some(&b'0') {
-            digits.pop();
+        while len > 0 && buffer.get(len - 1) == Some(&b'0') {
+            len -= 1;
             exponent += 1;
         }
-        Decimal { digits, exponent }
+        Decimal { buffer, len, exponent }
+    }
+
+    fn digits(&self) -> &[u8] {
+        self.buffer.get(..self.len).unwrap_or_default()
     }
 
     /// Whether it equals `odd * 2^power`, `odd` being odd and below 2^55. Only numbers between 2^52 and 10^41 can.
     fn is_exactly(&self, odd: u64, power: i32) -> bool {
         let Some(mut number) = self
-            .digits
+            .digits()
             .iter()
             .try_fold(0u64, |n, d| n.checked_mul(10).and_then(|n| n.checked_add(u64::from(d - b'0'))))
         else {
@@ -141,7 +152,7 @@ fn strictly_inside(start: usize, scientific: impl Fn(usize) -> String, good: imp
 }
 
 fn decimal_text(decimal: &Decimal) -> String {
-    format!("{}e{}", String::from_utf8_lossy(&decimal.digits), decimal.exponent)
+    format!("{}e{}", String::from_utf8_lossy(decimal.digits()), decimal.exponent)
 }
 
 fn shortest8(v: f64) -> Decimal {
@@ -152,7 +163,7 @@ fn shortest8(v: f64) -> Decimal {
         return decimal;
     }
     strictly_inside(
-        decimal.digits.len(),
+        decimal.digits().len(),
         |precision| format!("{v:.precision$e}"),
         |d| decimal_text(d).parse() == Ok(v) && !on_boundary(d, mantissa, exponent, 1 << 52),
     )
@@ -166,7 +177,7 @@ fn shortest4(v: f32) -> Decimal {
         return decimal;
     }
     strictly_inside(
-        decimal.digits.len(),
+        decimal.digits().len(),
         |precision| format!("{v:.precision$e}"),
         |d| decimal_text(d).parse() == Ok(v) && !on_boundary(d, mantissa, exponent, 1 << 23),
     )
@@ -174,7 +185,7 @@ fn shortest4(v: f32) -> Decimal {
 
 /// Appends digits in fixed or scientific form; `scientific_from` is the exponent from which on it is scientific.
 fn write_decimal(decimal: &Decimal, scientific_from: i32, out: &mut Vec<u8>) {
-    let digits = &decimal.digits;
+    let digits = decimal.digits();
     // The exponent of the first digit.
     let exponent = decimal.exponent + digits.len() as i32 - 1;
     if (-4..scientific_from).contains(&exponent) {
@@ -262,6 +273,7 @@ pub fn write_f32(v: f32, extra_float_digits: i32, out: &mut Vec<u8>) {
 enum Parsed<T> {
     Syntax,
     Range,
+    Unsupported,
     Value(T),
 }
 
@@ -302,8 +314,9 @@ fn parse<T: std::str::FromStr>(text: &[u8], bad: impl Fn(&T, bool) -> bool, spec
     }
     match magnitude.to_ascii_lowercase().as_slice() {
         [b'0', b'x', hexadecimal @ ..] => match parse_hexadecimal(hexadecimal) {
-            Some(value) => Parsed::Value(special(value.copysign(sign))),
-            None => Parsed::Syntax,
+            Parsed::Value(value) => Parsed::Value(special(value.copysign(sign))),
+            Parsed::Syntax => Parsed::Syntax,
+            Parsed::Range | Parsed::Unsupported => Parsed::Unsupported,
         },
         b"nan" => Parsed::Value(special(f64::NAN.copysign(sign))),
         b"inf" | b"infinity" => Parsed::Value(special(f64::INFINITY * sign)),
@@ -313,12 +326,15 @@ fn parse<T: std::str::FromStr>(text: &[u8], bad: impl Fn(&T, bool) -> bool, spec
 
 /// What follows `0x` in C's hexadecimal floats. Those of more bits than a `float4` holds, or far from 1, are not read:
 /// nobody writes them, and they would have to be rounded.
-fn parse_hexadecimal(text: &[u8]) -> Option<f64> {
-    let (mantissa, exponent) = match text.iter().position(|b| *b == b'p') {
-        Some(at) => (text.get(..at)?, std::str::from_utf8(text.get(at + 1..)?).ok()?.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let mut value = 0u32;
+fn parse_hexadecimal(text: &[u8]) -> Parsed<f64> {
+    let mut parts = text.splitn(2, |b| *b == b'p');
+    let (mantissa, exponent) = (parts.next().unwrap_or_default(), parts.next().unwrap_or(b"0"));
+    let digits = exponent.strip_prefix(b"-").or(exponent.strip_prefix(b"+")).unwrap_or(exponent);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Parsed::Syntax;
+    }
+    let exponent = std::str::from_utf8(exponent).ok().and_then(|e| e.parse::<i32>().ok()).unwrap_or(i32::MAX);
+    let mut value = Some(0u32);
     let mut scale = 0;
     let mut digits = 0;
     let mut fraction = false;
@@ -327,14 +343,16 @@ fn parse_hexadecimal(text: &[u8]) -> Option<f64> {
             fraction = true;
             continue;
         }
-        value = value.checked_mul(16)?.checked_add(char::from(*b).to_digit(16)?)?;
+        let Some(digit) = char::from(*b).to_digit(16) else { return Parsed::Syntax };
+        value = value.and_then(|v| v.checked_mul(16)).and_then(|v| v.checked_add(digit));
         scale -= if fraction { 4 } else { 0 };
         digits += 1;
     }
-    if digits == 0 || value >= 1 << 24 || exponent.abs() > 90 {
-        return None;
+    match value.filter(|v| *v < 1 << 24 && exponent.unsigned_abs() <= 90) {
+        _ if digits == 0 => Parsed::Syntax,
+        Some(value) => Parsed::Value(f64::from(value) * 2f64.powi(exponent + scale)),
+        None => Parsed::Unsupported,
     }
-    Some(f64::from(value) * 2f64.powi(exponent + scale))
 }
 
 fn out_of_range(name: &str, text: &[u8]) -> SqlError {
@@ -350,6 +368,7 @@ pub fn parse_f64(text: &[u8]) -> SqlResult<f64> {
     match parse(number, |v: &f64, zero| v.is_infinite() || (*v == 0.0 && !zero), |v| v) {
         Parsed::Value(v) => Ok(v),
         Parsed::Range => Err(out_of_range("double precision", number)),
+        Parsed::Unsupported => Err(SqlError::unsupported("a hexadecimal float of so many digits")),
         Parsed::Syntax => Err(invalid_syntax("double precision", text)),
     }
 }
@@ -360,6 +379,7 @@ pub fn parse_f32(text: &[u8]) -> SqlResult<f32> {
     match parse(number, |v: &f32, zero| v.is_infinite() || (*v == 0.0 && !zero), |v| v as f32) {
         Parsed::Value(v) => Ok(v),
         Parsed::Range => Err(out_of_range("real", number)),
+        Parsed::Unsupported => Err(SqlError::unsupported("a hexadecimal float of so many digits")),
         Parsed::Syntax => Err(invalid_syntax("real", text)),
     }
 }

@@ -46,7 +46,7 @@ pub static BPCHAR: TypeOps = TypeOps {
 /// `name`.
 pub static NAME: TypeOps = TypeOps { text_in: name_in, binary_in: name_recv, ..TEXT };
 
-/// `cstring` and `unknown`: text without operators.
+/// `cstring`, `unknown` and `refcursor`: text without operators.
 pub static CSTRING: TypeOps = TypeOps { compare: None, equal: None, key: None, hash: None, own_key: false, ..TEXT };
 
 /// `pg_node_tree`: text that only the server writes.

@@ -103,7 +103,7 @@ impl TypeCatalog for TestTypes {
     }
 
     fn enum_label(&self, value: Oid) -> SqlResult<String> {
-        Ok(self.labels.iter().find(|l| l.1 == value).unwrap().3.clone())
+        self.labels.iter().find(|l| l.1 == value).map_or_else(|| BuiltinTypes.enum_label(value), |l| Ok(l.3.clone()))
     }
 
     fn enum_value(&self, enum_type: Oid, label: &str) -> SqlResult<Option<Oid>> {
@@ -111,7 +111,7 @@ impl TypeCatalog for TestTypes {
     }
 
     fn enum_order(&self, value: Oid) -> SqlResult<f32> {
-        Ok(self.labels.iter().find(|l| l.1 == value).unwrap().2)
+        self.labels.iter().find(|l| l.1 == value).map_or_else(|| BuiltinTypes.enum_order(value), |l| Ok(l.2))
     }
 
     fn composite(&self, type_oid: Oid) -> SqlResult<Arc<[CompositeAttribute]>> {

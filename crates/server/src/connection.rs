@@ -1,0 +1,615 @@
+//! One client's connection: startup, then messages until it goes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pgwire::messages::data::{FieldDescription, NoData, ParameterDescription, RowDescription};
+use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
+use pgwire::messages::response::{
+    CommandComplete, EmptyQueryResponse, GssEncResponse, ReadyForQuery, SslResponse, TransactionStatus,
+};
+use pgwire::messages::startup::{
+    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey, Startup,
+};
+use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion, SslNegotiationMetaMessage};
+use stegodon_format::ids::Oid;
+use stegodon_plan::node::ResultColumn;
+use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeCatalog, TypeContext};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::cluster::{Cluster, canceled};
+use crate::encode::{Format, OutputColumn, data_rows};
+use crate::portal::Portal;
+use crate::run::{Outcome, Run};
+use crate::session::{Prepared, Session, Transaction};
+use crate::wire::{Severity, Wire, violation};
+
+/// Who is on the other end, as far as the socket says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// The Unix socket, from a process of this user.
+    Local { uid: u32 },
+    /// TCP.
+    Remote,
+}
+
+/// How long a client may take to say who it is (`authentication_timeout`).
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Serves one connection until it ends.
+pub(crate) async fn serve<S>(cluster: Arc<Cluster>, socket: S, peer: Peer)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let mut wire = Wire::new(socket);
+    match tokio::time::timeout(STARTUP_TIMEOUT, start(&cluster, &mut wire, peer)).await {
+        Ok(Ok(Some(session))) => {
+            let mut connection = Connection { wire, session };
+            if let Err(error) = connection.run().await {
+                let _ = connection.wire.send_error(Severity::Fatal, &error);
+                let _ = connection.wire.flush().await;
+            }
+        }
+        Ok(Err(error)) => {
+            let _ = wire.send_error(Severity::Fatal, &error);
+            let _ = wire.flush().await;
+        }
+        Ok(Ok(None)) | Err(_) => {}
+    }
+}
+
+async fn start<S>(cluster: &Arc<Cluster>, wire: &mut Wire<S>, peer: Peer) -> SqlResult<Option<Session>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let startup = loop {
+        match wire.read().await? {
+            None => return Ok(None),
+            Some(PgWireFrontendMessage::SslNegotiation(kind)) => match kind {
+                SslNegotiationMetaMessage::PostgresSsl(_) => {
+                    wire.send(&PgWireBackendMessage::SslResponse(SslResponse::Refuse))?;
+                    wire.flush().await?;
+                }
+                SslNegotiationMetaMessage::PostgresGss(_) => {
+                    wire.send(&PgWireBackendMessage::GssEncResponse(GssEncResponse::Refuse))?;
+                    wire.flush().await?;
+                }
+                _ => wire.negotiated(),
+            },
+            Some(PgWireFrontendMessage::CancelRequest(request)) => {
+                if let SecretKey::I32(secret) = request.secret_key {
+                    cluster.cancel(request.pid, secret);
+                }
+                return Ok(None);
+            }
+            Some(PgWireFrontendMessage::Startup(startup)) => break startup,
+            Some(_) => return Err(violation("expected a startup packet".to_owned())),
+        }
+    };
+    negotiate(wire, &startup)?;
+    let user = startup.parameters.get("user").cloned().unwrap_or_default();
+    if user.is_empty() {
+        return Err(SqlError::new(
+            SqlState::InvalidAuthorizationSpecification,
+            "no PostgreSQL user name specified in startup packet",
+        ));
+    }
+    let database = startup.parameters.get("database").filter(|d| !d.is_empty()).cloned().unwrap_or(user.clone());
+    authenticate(peer, &user)?;
+    if startup.parameters.contains_key("replication") {
+        return Err(SqlError::unsupported("a replication connection"));
+    }
+    let limit = usize::try_from(cluster.settings().int("max_connections")).unwrap_or(100);
+    if cluster.session_count() >= limit {
+        return Err(SqlError::new(SqlState::TooManyConnections, "sorry, too many clients already"));
+    }
+    let options = options(&startup)?;
+    let connect = || Session::connect(cluster, &database, &user, &options);
+    // Catalogs may have to be read from disk.
+    let session = tokio::task::block_in_place(connect)?;
+    wire.send(&PgWireBackendMessage::Authentication(Authentication::Ok))?;
+    let reported = session.settings.read().reported();
+    for (name, value) in reported {
+        wire.send(&PgWireBackendMessage::ParameterStatus(ParameterStatus::new(name.to_owned(), value)))?;
+    }
+    let key = BackendKeyData::new(session.pid, SecretKey::I32(session.secret));
+    wire.send(&PgWireBackendMessage::BackendKeyData(key))?;
+    Ok(Some(session))
+}
+
+/// Agrees on protocol 3.0: what is asked beyond it is declined as the protocol says.
+fn negotiate<S>(wire: &mut Wire<S>, startup: &Startup) -> SqlResult<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    if startup.protocol_number_major != 3 {
+        return Err(SqlError::new(
+            SqlState::FeatureNotSupported,
+            format!(
+                "unsupported frontend protocol {}.{}: server supports 3.0 to 3.0",
+                startup.protocol_number_major, startup.protocol_number_minor
+            ),
+        ));
+    }
+    wire.started(ProtocolVersion::PROTOCOL3_0);
+    let unknown: Vec<String> = startup.parameters.keys().filter(|k| k.starts_with("_pq_.")).cloned().collect();
+    if startup.protocol_number_minor > 0 || !unknown.is_empty() {
+        let answer = NegotiateProtocolVersion::new(0, unknown);
+        wire.send(&PgWireBackendMessage::NegotiateProtocolVersion(answer))?;
+    }
+    Ok(())
+}
+
+/// DESIGN D10: the server's own user may connect over the Unix socket as anyone; others need a password, which is not
+/// offered yet.
+fn authenticate(peer: Peer, user: &str) -> SqlResult<()> {
+    match peer {
+        Peer::Local { uid } if uid == own_uid() || uid == 0 => Ok(()),
+        Peer::Local { .. } => Err(SqlError::new(
+            SqlState::InvalidAuthorizationSpecification,
+            format!("Peer authentication failed for user \"{user}\""),
+        )
+        .detail("Only the operating system user who runs Stegodon may connect.")),
+        Peer::Remote => Err(SqlError::new(
+            SqlState::InvalidAuthorizationSpecification,
+            format!("connections over TCP need a password, which Stegodon does not check yet (user \"{user}\")"),
+        )
+        .hint("Connect over the Unix socket as the user who runs Stegodon.")),
+    }
+}
+
+fn own_uid() -> u32 {
+    std::fs::metadata("/proc/self").map_or(u32::MAX, |m| std::os::unix::fs::MetadataExt::uid(&m))
+}
+
+/// Settings of the startup packet: its own parameters, and `-c name=value` in `options`.
+fn options(startup: &Startup) -> SqlResult<Vec<(String, String)>> {
+    let mut options = Vec::new();
+    for (name, value) in &startup.parameters {
+        match name.as_str() {
+            "user" | "database" | "replication" => {}
+            "options" => command_line(value, &mut options)?,
+            name if name.starts_with("_pq_.") => {}
+            name => options.push((name.to_owned(), value.clone())),
+        }
+    }
+    Ok(options)
+}
+
+fn command_line(text: &str, out: &mut Vec<(String, String)>) -> SqlResult<()> {
+    let invalid = |what: &str| {
+        SqlError::new(SqlState::SyntaxError, format!("invalid command-line argument for server process: {what}"))
+    };
+    let mut words = words(text).into_iter();
+    while let Some(word) = words.next() {
+        let assignment = match word.strip_prefix("-c").or_else(|| word.strip_prefix("--")) {
+            Some("") => words.next().ok_or_else(|| invalid(&word))?,
+            Some(rest) => rest.to_owned(),
+            None => return Err(invalid(&word)),
+        };
+        let (name, value) = assignment.split_once('=').ok_or_else(|| invalid(&assignment))?;
+        out.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(())
+}
+
+/// Words at white space; a backslash keeps the next character.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut kept) = (Vec::new(), String::new(), false);
+    for c in text.chars() {
+        if kept {
+            word.push(c);
+            kept = false;
+        } else if c == '\\' {
+            kept = true;
+        } else if c.is_ascii_whitespace() {
+            if !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+        } else {
+            word.push(c);
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+struct Connection<S> {
+    wire: Wire<S>,
+    session: Session,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    /// Serves messages. An error here ends the connection; errors of statements are answered inside.
+    async fn run(&mut self) -> SqlResult<()> {
+        self.ready().await?;
+        // After an error in the extended protocol, everything up to Sync is skipped.
+        let mut skipping = false;
+        loop {
+            let Some(message) = self.wire.read().await? else { return Ok(()) };
+            let result = match message {
+                PgWireFrontendMessage::Terminate(_) => return Ok(()),
+                PgWireFrontendMessage::Sync(_) => {
+                    skipping = false;
+                    if self.session.transaction() == Transaction::Idle {
+                        self.session.end_transaction(true);
+                    }
+                    self.ready().await?;
+                    Ok(())
+                }
+                _ if skipping => Ok(()),
+                PgWireFrontendMessage::Query(query) => {
+                    if let Err(error) = self.simple(&query.query).await {
+                        self.error(&error)?;
+                        if is_fatal(&error) {
+                            self.wire.flush().await?;
+                            return Ok(());
+                        }
+                    }
+                    self.ready().await?;
+                    Ok(())
+                }
+                PgWireFrontendMessage::Parse(m) => {
+                    self.parse(m.name.unwrap_or_default(), &m.query, m.type_oids.into_iter().map(Oid).collect())
+                }
+                PgWireFrontendMessage::Bind(m) => self.bind(
+                    m.portal_name.unwrap_or_default(),
+                    &m.statement_name.unwrap_or_default(),
+                    &m.parameter_format_codes,
+                    &m.parameters,
+                    &m.result_column_format_codes,
+                ),
+                PgWireFrontendMessage::Describe(m) => self.describe(m.target_type, &m.name.unwrap_or_default()),
+                PgWireFrontendMessage::Execute(m) => self.execute(&m.name.unwrap_or_default(), m.max_rows).await,
+                PgWireFrontendMessage::Close(m) => self.close(m.target_type, &m.name.unwrap_or_default()),
+                PgWireFrontendMessage::Flush(_) => self.wire.flush().await,
+                // What is left of a COPY that failed.
+                PgWireFrontendMessage::CopyData(_)
+                | PgWireFrontendMessage::CopyDone(_)
+                | PgWireFrontendMessage::CopyFail(_) => Ok(()),
+                _ => return Err(violation("unexpected message".to_owned())),
+            };
+            if let Err(error) = result {
+                self.error(&error)?;
+                if is_fatal(&error) {
+                    self.wire.flush().await?;
+                    return Ok(());
+                }
+                skipping = true;
+            }
+        }
+    }
+
+    async fn ready(&mut self) -> SqlResult<()> {
+        self.tell()?;
+        let status = match self.session.transaction() {
+            Transaction::Idle => TransactionStatus::Idle,
+            Transaction::Block => TransactionStatus::Transaction,
+            Transaction::Failed => TransactionStatus::Error,
+        };
+        self.wire.send(&PgWireBackendMessage::ReadyForQuery(ReadyForQuery::new(status)))?;
+        self.wire.flush().await
+    }
+
+    /// Notices, and settings that have changed.
+    fn tell(&mut self) -> SqlResult<()> {
+        for notice in self.session.take_notices() {
+            let severity = if notice.state == SqlState::SuccessfulCompletion { Severity::Notice } else { Severity::Warning };
+            self.wire.send_error(severity, &notice)?;
+        }
+        let changed = self.session.settings.write().take_reports();
+        for (name, value) in changed {
+            let status = ParameterStatus::new(name.to_owned(), value);
+            self.wire.send(&PgWireBackendMessage::ParameterStatus(status))?;
+        }
+        Ok(())
+    }
+
+    fn error(&mut self, error: &SqlError) -> SqlResult<()> {
+        self.session.failed();
+        let severity = if is_fatal(error) { Severity::Fatal } else { Severity::Error };
+        self.wire.send_error(severity, error)
+    }
+
+    /// A simple query: every statement of the string, up to the first that fails.
+    async fn simple(&mut self, text: &str) -> SqlResult<()> {
+        self.session.portals.remove("");
+        self.session.begin_statement()?;
+        let statements = self.session.parse(text)?;
+        if statements.is_empty() {
+            return self.wire.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
+        }
+        for parsed in statements {
+            self.session.begin_statement()?;
+            let run = Run::of(&mut self.session, parsed)?;
+            let outcome = run.start(&mut self.session, Vec::new()).await?;
+            self.answer(outcome, &[], true, usize::MAX, "").await?;
+            self.tell()?;
+            if self.session.transaction() == Transaction::Idle {
+                self.session.end_transaction(true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what a statement gave. Rows beyond `max` stay in the portal of this name.
+    async fn answer(
+        &mut self,
+        outcome: Outcome,
+        formats: &[Format],
+        describe: bool,
+        max: usize,
+        portal: &str,
+    ) -> SqlResult<()> {
+        match outcome {
+            Outcome::Empty => self.wire.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new())),
+            Outcome::Command(tag) => self.wire.send(&PgWireBackendMessage::CommandComplete(CommandComplete::new(tag))),
+            Outcome::Rows { mut rows, tag, counted } => {
+                if describe {
+                    self.row_description(&rows.columns, formats)?;
+                }
+                let columns = OutputColumn::all(self.session.view().as_ref(), &rows.columns, formats)?;
+                let (sent, ended) = self.send_rows(&mut rows, &columns, max).await?;
+                if !ended {
+                    if let Some(portal) = self.session.portals.get_mut(portal) {
+                        portal.rows = Some(rows);
+                    }
+                    return self.wire.send(&PgWireBackendMessage::PortalSuspended(PortalSuspended::new()));
+                }
+                let tag = if counted { format!("{tag} {sent}") } else { tag };
+                self.wire.send(&PgWireBackendMessage::CommandComplete(CommandComplete::new(tag)))
+            }
+        }
+    }
+
+    /// Sends rows, at most `max`. Says how many, and whether the end was reached.
+    async fn send_rows(
+        &mut self,
+        rows: &mut crate::portal::Rows,
+        columns: &[OutputColumn],
+        max: usize,
+    ) -> SqlResult<(usize, bool)> {
+        let format = self.session.format();
+        let timeout = self.session.settings.read().int("statement_timeout");
+        let deadline = (timeout > 0).then(|| tokio::time::Instant::now() + Duration::from_millis(timeout as u64));
+        let mut sent = 0;
+        while sent < max {
+            let batch = {
+                let next = rows.next(max - sent);
+                tokio::pin!(next);
+                let cancel = Arc::clone(&self.session.cancel);
+                let mut watching = true;
+                loop {
+                    let late = async {
+                        match deadline {
+                            Some(deadline) => tokio::time::sleep_until(deadline).await,
+                            None => std::future::pending().await,
+                        }
+                    };
+                    tokio::select! {
+                        biased;
+                        batch = &mut next => break batch?,
+                        () = late, if watching => {
+                            cancel.cancel(canceled("statement timeout"));
+                            watching = false;
+                        }
+                        gone = self.wire.wait_for_client(), if watching => {
+                            if gone {
+                                cancel.cancel(SqlError::new(SqlState::ConnectionException, "connection to client lost"));
+                                watching = false;
+                            }
+                        }
+                    }
+                }
+            };
+            let Some(batch) = batch else { return Ok((sent, true)) };
+            let cx = TypeContext::new(self.session.view.as_ref(), &format);
+            let start = self.wire.output().len();
+            let mut from = 0;
+            while from < batch.num_rows() {
+                let to = (from + 256).min(batch.num_rows());
+                let written = data_rows(&cx, columns, &batch, from..to, self.wire.output());
+                if let Err(error) = written {
+                    // A row that could not be written whole is not sent.
+                    let kept = start.min(self.wire.output().len());
+                    if from == 0 {
+                        self.wire.output().truncate(kept);
+                    }
+                    return Err(error);
+                }
+                from = to;
+                self.wire.flush_if_full().await?;
+            }
+            sent += batch.num_rows();
+        }
+        Ok((sent, false))
+    }
+
+    fn row_description(&mut self, columns: &[ResultColumn], formats: &[Format]) -> SqlResult<()> {
+        let types = self.session.view();
+        let field = |(i, column): (usize, &ResultColumn)| {
+            let format = match formats {
+                [] => Format::Text,
+                [one] => *one,
+                many => many.get(i).copied().unwrap_or_default(),
+            };
+            let size = types.type_desc(column.type_oid).map_or(-1, |t| t.len);
+            FieldDescription::new(
+                column.name.clone(),
+                column.origin_table.0 as i32,
+                column.origin_column.0,
+                column.type_oid.0,
+                size,
+                column.typmod,
+                format.code(),
+            )
+        };
+        let fields = columns.iter().enumerate().map(field).collect();
+        self.wire.send(&PgWireBackendMessage::RowDescription(RowDescription::new(fields)))
+    }
+
+    fn parse(&mut self, name: String, text: &str, types: Vec<Oid>) -> SqlResult<()> {
+        self.session.begin_statement()?;
+        if !name.is_empty() && self.session.prepared.contains_key(&name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message));
+        }
+        let mut statements = self.session.parse(text)?;
+        if statements.len() > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::new(SqlState::SyntaxError, message));
+        }
+        let prepared = match statements.pop() {
+            None => None,
+            Some(parsed) => Some(Run::prepare(&mut self.session, parsed, types)?),
+        };
+        match prepared {
+            Some(prepared) => self.session.prepared.insert(name, prepared),
+            None => self.session.prepared.insert(name, Arc::new(Prepared::empty())),
+        };
+        self.wire.send(&PgWireBackendMessage::ParseComplete(ParseComplete::new()))
+    }
+
+    fn statement(&self, name: &str) -> SqlResult<Arc<Prepared>> {
+        let missing = || {
+            let message = if name.is_empty() {
+                "unnamed prepared statement does not exist".to_owned()
+            } else {
+                format!("prepared statement \"{name}\" does not exist")
+            };
+            SqlError::new(SqlState::InvalidSqlStatementName, message)
+        };
+        self.session.prepared.get(name).cloned().ok_or_else(missing)
+    }
+
+    fn portal(&mut self, name: &str) -> SqlResult<&mut Portal> {
+        let missing = || SqlError::new(SqlState::InvalidCursorName, format!("portal \"{name}\" does not exist"));
+        self.session.portals.get_mut(name).ok_or_else(missing)
+    }
+
+    fn bind(
+        &mut self,
+        portal: String,
+        statement: &str,
+        formats: &[i16],
+        values: &[Option<bytes::Bytes>],
+        result_formats: &[i16],
+    ) -> SqlResult<()> {
+        let prepared = self.statement(statement)?;
+        Run::check_may_run(&self.session, &prepared)?;
+        if formats.len() > 1 && formats.len() != values.len() {
+            let message = format!(
+                "bind message has {} parameter formats but {} parameters",
+                formats.len(),
+                values.len()
+            );
+            return Err(violation(message));
+        }
+        if values.len() != prepared.param_types.len() {
+            let message = format!(
+                "bind message supplies {} parameters, but prepared statement \"{statement}\" requires {}",
+                values.len(),
+                prepared.param_types.len()
+            );
+            return Err(violation(message));
+        }
+        if !portal.is_empty() && self.session.portals.contains_key(&portal) {
+            return Err(SqlError::new(SqlState::DuplicateCursor, format!("cursor \"{portal}\" already exists")));
+        }
+        let mut params: Vec<Option<Datum>> = Vec::with_capacity(values.len());
+        for (i, (value, &ty)) in values.iter().zip(&prepared.param_types).enumerate() {
+            let code = match formats {
+                [] => 0,
+                [one] => *one,
+                many => many.get(i).copied().unwrap_or(0),
+            };
+            let format = Format::from_code(code)?;
+            params.push(value.as_ref().map(|v| self.session.param(ty, format, v)).transpose()?);
+        }
+        let formats = result_formats.iter().map(|&c| Format::from_code(c)).collect::<SqlResult<Vec<_>>>()?;
+        if formats.len() > 1
+            && let Some(columns) = Run::columns(&self.session, &prepared)?
+            && columns.len() != formats.len()
+        {
+            let message =
+                format!("bind message has {} result formats but query has {} columns", formats.len(), columns.len());
+            return Err(violation(message));
+        }
+        self.session.portals.insert(portal, Portal::new(prepared, params, formats));
+        self.wire.send(&PgWireBackendMessage::BindComplete(BindComplete::new()))
+    }
+
+    fn describe(&mut self, kind: u8, name: &str) -> SqlResult<()> {
+        let (prepared, formats) = if kind == b'S' {
+            let prepared = self.statement(name)?;
+            let types = prepared.param_types.iter().map(|t| t.0).collect();
+            self.wire.send(&PgWireBackendMessage::ParameterDescription(ParameterDescription::new(types)))?;
+            (prepared, Vec::new())
+        } else {
+            let portal = self.portal(name)?;
+            let formats = portal.formats.clone();
+            match (&portal.prepared, &portal.rows) {
+                (Some(prepared), _) => (Arc::clone(prepared), formats),
+                (None, Some(rows)) => {
+                    let columns = Arc::clone(&rows.columns);
+                    return self.row_description(&columns, &formats);
+                }
+                (None, None) => return self.wire.send(&PgWireBackendMessage::NoData(NoData::new())),
+            }
+        };
+        Run::check_may_describe(&self.session, &prepared)?;
+        match Run::columns(&self.session, &prepared)? {
+            Some(columns) => self.row_description(&columns, &formats),
+            None => self.wire.send(&PgWireBackendMessage::NoData(NoData::new())),
+        }
+    }
+
+    async fn execute(&mut self, name: &str, max_rows: i32) -> SqlResult<()> {
+        let max = usize::try_from(max_rows).ok().filter(|m| *m > 0).unwrap_or(usize::MAX);
+        let portal = self.portal(name)?;
+        let formats = portal.formats.clone();
+        if let Some(rows) = portal.rows.take() {
+            let outcome = Outcome::Rows { rows, tag: "SELECT".to_owned(), counted: true };
+            return self.answer(outcome, &formats, false, max, name).await;
+        }
+        let prepared = portal.prepared.clone();
+        let params = std::mem::take(&mut portal.params);
+        let Some(prepared) = prepared else { return Err(violation("a portal without a statement".to_owned())) };
+        self.session.begin_statement()?;
+        let outcome = Run::of_prepared(&self.session, prepared)?.start(&mut self.session, params).await?;
+        self.answer(outcome, &formats, false, max, name).await?;
+        self.tell()
+    }
+
+    fn close(&mut self, kind: u8, name: &str) -> SqlResult<()> {
+        if kind == b'S' {
+            self.session.prepared.remove(name);
+        } else {
+            self.session.portals.remove(name);
+        }
+        self.wire.send(&PgWireBackendMessage::CloseComplete(CloseComplete::new()))
+    }
+}
+
+/// Whether an error ends the connection.
+fn is_fatal(error: &SqlError) -> bool {
+    matches!(error.state, SqlState::AdminShutdown | SqlState::ConnectionException)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn options_of_the_startup_packet() {
+        let mut out = Vec::new();
+        command_line(r"-c geqo=off --work-mem=1MB -c search_path=a\ b", &mut out).unwrap();
+        let expected = [("geqo", "off"), ("work_mem", "1MB"), ("search_path", "a b")];
+        assert_eq!(out, expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
+        assert!(command_line("-x", &mut out).is_err());
+        assert!(command_line("-c", &mut out).is_err());
+    }
+}

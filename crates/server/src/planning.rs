@@ -1,0 +1,156 @@
+//! From a session's query to a plan: settings, file sizes and privileges as the planner asks for them.
+
+use stegodon_access::Storage;
+use stegodon_catalog::Catalog;
+use stegodon_catalog::settings::Settings;
+use stegodon_format::btree::{METAPAGE, MetaPage};
+use stegodon_format::ids::{Fork, Oid};
+use stegodon_functions::{EvalContext, Session as AskSession};
+use stegodon_nodes::Query;
+use stegodon_plan::node::{PlanNode, PlannedStatement};
+use stegodon_plan::settings::ConstraintExclusion;
+use stegodon_sql::Access;
+use stegodon_plan::{Folding, PlanInput, PlannerSettings};
+use stegodon_types::{Datum, SqlError, SqlResult};
+
+use crate::session::Session;
+
+/// Plans a query for these parameters.
+pub(crate) fn plan(
+    session: &Session,
+    query: &Query,
+    params: &[Option<Datum>],
+    cursor: bool,
+) -> SqlResult<PlannedStatement> {
+    let settings = planner_settings(&session.settings.read());
+    let (format, info) = (session.format(), session.info());
+    let cx = EvalContext {
+        catalog: &session.view.catalog,
+        types: session.view.as_ref(),
+        settings: &format,
+        session: info.as_ref() as &dyn AskSession,
+        params,
+        exec_params: &[],
+        subplans: None,
+    };
+    let storage = Sizes { storage: session.cluster.storage(), catalog: &session.view.catalog };
+    stegodon_plan::plan(
+        query,
+        PlanInput {
+            catalog: &session.view.catalog,
+            storage: &storage,
+            settings: &settings,
+            evaluate: &Folding { cx },
+            params: Some(params),
+            cursor,
+        },
+    )
+}
+
+/// File sizes for the planner.
+struct Sizes<'a> {
+    storage: &'a Storage,
+    catalog: &'a Catalog,
+}
+
+impl stegodon_plan::Storage for Sizes<'_> {
+    fn relation_blocks(&self, relation: Oid) -> SqlResult<u32> {
+        let Some(locator) = self.catalog.relation(relation).and_then(|r| r.locator) else { return Ok(0) };
+        Ok(self.storage.relation(locator).nblocks(Fork::Main)?)
+    }
+
+    fn btree_height(&self, index: Oid) -> SqlResult<Option<u32>> {
+        let Some(locator) = self.catalog.relation(index).and_then(|r| r.locator) else { return Ok(None) };
+        let files = self.storage.relation(locator);
+        let page = self.storage.pool().read(&files, Fork::Main, METAPAGE).wait()?;
+        let meta = MetaPage::parse(page.latch_shared().view())?;
+        Ok(Some(meta.fast_level))
+    }
+}
+
+fn planner_settings(settings: &Settings) -> PlannerSettings {
+    let int = |name| i32::try_from(settings.int(name)).unwrap_or(i32::MAX);
+    PlannerSettings {
+        enable_async_append: settings.bool("enable_async_append"),
+        enable_bitmapscan: settings.bool("enable_bitmapscan"),
+        enable_gathermerge: settings.bool("enable_gathermerge"),
+        enable_hashagg: settings.bool("enable_hashagg"),
+        enable_hashjoin: settings.bool("enable_hashjoin"),
+        enable_incremental_sort: settings.bool("enable_incremental_sort"),
+        enable_indexscan: settings.bool("enable_indexscan"),
+        enable_indexonlyscan: settings.bool("enable_indexonlyscan"),
+        enable_material: settings.bool("enable_material"),
+        enable_memoize: settings.bool("enable_memoize"),
+        enable_mergejoin: settings.bool("enable_mergejoin"),
+        enable_nestloop: settings.bool("enable_nestloop"),
+        enable_parallel_append: settings.bool("enable_parallel_append"),
+        enable_parallel_hash: settings.bool("enable_parallel_hash"),
+        enable_partition_pruning: settings.bool("enable_partition_pruning"),
+        enable_partitionwise_join: settings.bool("enable_partitionwise_join"),
+        enable_partitionwise_aggregate: settings.bool("enable_partitionwise_aggregate"),
+        enable_presorted_aggregate: settings.bool("enable_presorted_aggregate"),
+        enable_seqscan: settings.bool("enable_seqscan"),
+        enable_sort: settings.bool("enable_sort"),
+        enable_tidscan: settings.bool("enable_tidscan"),
+        enable_group_by_reordering: settings.bool("enable_group_by_reordering"),
+        enable_distinct_reordering: settings.bool("enable_distinct_reordering"),
+        enable_self_join_elimination: settings.bool("enable_self_join_elimination"),
+        seq_page_cost: settings.real("seq_page_cost"),
+        random_page_cost: settings.real("random_page_cost"),
+        cpu_tuple_cost: settings.real("cpu_tuple_cost"),
+        cpu_index_tuple_cost: settings.real("cpu_index_tuple_cost"),
+        cpu_operator_cost: settings.real("cpu_operator_cost"),
+        parallel_setup_cost: settings.real("parallel_setup_cost"),
+        parallel_tuple_cost: settings.real("parallel_tuple_cost"),
+        effective_cache_size: settings.int("effective_cache_size") as f64,
+        min_parallel_table_scan_size: int("min_parallel_table_scan_size"),
+        min_parallel_index_scan_size: int("min_parallel_index_scan_size"),
+        max_parallel_workers_per_gather: int("max_parallel_workers_per_gather"),
+        parallel_leader_participation: settings.bool("parallel_leader_participation"),
+        effective_io_concurrency: int("effective_io_concurrency"),
+        work_mem: int("work_mem"),
+        hash_mem_multiplier: settings.real("hash_mem_multiplier"),
+        cursor_tuple_fraction: settings.real("cursor_tuple_fraction"),
+        from_collapse_limit: int("from_collapse_limit"),
+        join_collapse_limit: int("join_collapse_limit"),
+        constraint_exclusion: match settings.text("constraint_exclusion") {
+            "on" => ConstraintExclusion::On,
+            "off" => ConstraintExclusion::Off,
+            _ => ConstraintExclusion::Partition,
+        },
+        recursive_worktable_factor: settings.real("recursive_worktable_factor"),
+    }
+}
+
+/// Checks the privileges that a query's relations ask for, and refuses row security (DESIGN D10).
+pub(crate) fn check_access(session: &Session, accesses: &[Access]) -> SqlResult<()> {
+    let catalog = &session.view.catalog;
+    for access in accesses {
+        let Some(relation) = catalog.relation(access.relation) else { continue };
+        let role = access.check_as_user.unwrap_or(session.user.oid);
+        if access.requires_select {
+            catalog.check_select(relation, role, &access.columns)?;
+        }
+        let bypasses = catalog.role(role).is_some_and(|r| r.superuser || r.bypass_row_security);
+        let owner = catalog.has_privileges_of_role(role, relation.owner) && !relation.force_row_security;
+        if relation.row_security && !bypasses && !owner {
+            return Err(SqlError::unsupported(format_args!("row security of table \"{}\"", relation.name)));
+        }
+    }
+    Ok(())
+}
+
+/// One more than the highest node number of a plan.
+pub(crate) fn node_count(planned: &PlannedStatement) -> usize {
+    let mut highest = 0;
+    for root in std::iter::once(&planned.root).chain(&planned.subplans) {
+        visit(root, &mut |node| highest = highest.max(node.id));
+    }
+    highest + 1
+}
+
+fn visit(node: &PlanNode, f: &mut dyn FnMut(&PlanNode)) {
+    f(node);
+    stegodon_plan::for_each_child(node, &mut |child| visit(child, f));
+}
+

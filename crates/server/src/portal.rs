@@ -1,0 +1,153 @@
+//! A portal: a statement with its parameters, from which rows are fetched, all at once or some at a time.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use stegodon_buffer::StreamOptions;
+use stegodon_exec::{ExecutionOptions, Running};
+use stegodon_nodes::Query;
+use stegodon_plan::node::{PlannedStatement, ResultColumn};
+use stegodon_types::{Datum, SqlResult};
+
+use crate::encode::Format;
+use crate::planning;
+use crate::session::{Prepared, Session};
+
+/// A statement ready to run, or running.
+pub struct Portal {
+    /// What it was bound from; `None` for a cursor.
+    pub(crate) prepared: Option<Arc<Prepared>>,
+    pub(crate) params: Vec<Option<Datum>>,
+    /// The formats its columns are sent in.
+    pub(crate) formats: Vec<Format>,
+    pub(crate) rows: Option<Rows>,
+    /// Declared by DECLARE.
+    cursor: bool,
+}
+
+impl Portal {
+    /// A portal that has not run.
+    pub(crate) fn new(prepared: Arc<Prepared>, params: Vec<Option<Datum>>, formats: Vec<Format>) -> Self {
+        Self { prepared: Some(prepared), params, formats, rows: None, cursor: false }
+    }
+
+    /// A cursor over running rows.
+    pub(crate) fn cursor(rows: Rows) -> Self {
+        Self { prepared: None, params: Vec::new(), formats: Vec::new(), rows: Some(rows), cursor: true }
+    }
+
+    /// Whether it was declared by DECLARE.
+    pub(crate) fn is_cursor(&self) -> bool {
+        self.cursor
+    }
+}
+
+/// The rows of a running query, to be taken in any number at a time.
+pub struct Rows {
+    /// The columns.
+    pub columns: Arc<[ResultColumn]>,
+    running: Source,
+    /// What was fetched and not yet taken.
+    batch: Option<RecordBatch>,
+    /// Rows of `batch` taken already.
+    taken: usize,
+}
+
+enum Source {
+    Running(Box<Running>),
+    /// Rows that are there already: EXPLAIN's, SHOW's.
+    Ready(std::vec::IntoIter<RecordBatch>),
+}
+
+impl Rows {
+    /// Starts a query.
+    pub(crate) fn start(
+        session: &Session,
+        query: &Query,
+        columns: Vec<ResultColumn>,
+        params: Vec<Option<Datum>>,
+        cursor: bool,
+    ) -> SqlResult<Self> {
+        let planned = planning::plan(session, query, &params, cursor)?;
+        Self::of_plan(session, &planned, columns, params, false)
+    }
+
+    /// Starts a planned query.
+    pub(crate) fn of_plan(
+        session: &Session,
+        planned: &PlannedStatement,
+        columns: Vec<ResultColumn>,
+        params: Vec<Option<Datum>>,
+        instrument: bool,
+    ) -> SqlResult<Self> {
+        let running = stegodon_exec::start(planned, options(session, planned, params, instrument))?;
+        Ok(Self { columns: columns.into(), running: Source::Running(Box::new(running)), batch: None, taken: 0 })
+    }
+
+    /// Rows that are there already.
+    pub(crate) fn ready(columns: Vec<ResultColumn>, batches: Vec<RecordBatch>) -> Self {
+        Self { columns: columns.into(), running: Source::Ready(batches.into_iter()), batch: None, taken: 0 }
+    }
+
+    /// The next rows, at most `max` of them. `None` at the end.
+    pub async fn next(&mut self, max: usize) -> SqlResult<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = &self.batch {
+                let left = batch.num_rows() - self.taken;
+                if left > 0 {
+                    let rows = left.min(max);
+                    let slice = batch.slice(self.taken, rows);
+                    self.taken += rows;
+                    return Ok(Some(slice));
+                }
+            }
+            self.taken = 0;
+            self.batch = match &mut self.running {
+                Source::Running(running) => running.next().await?,
+                Source::Ready(batches) => batches.next(),
+            };
+            if self.batch.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The running execution, for its counters.
+    pub(crate) fn running(&self) -> Option<&Running> {
+        match &self.running {
+            Source::Running(running) => Some(running),
+            Source::Ready(_) => None,
+        }
+    }
+}
+
+fn options(
+    session: &Session,
+    planned: &PlannedStatement,
+    params: Vec<Option<Datum>>,
+    instrument: bool,
+) -> ExecutionOptions {
+    let settings = session.settings.read();
+    let work_mem_bytes = usize::try_from(settings.int("work_mem")).unwrap_or(4096) * 1024;
+    let hash_mem_bytes = (work_mem_bytes as f64 * settings.real("hash_mem_multiplier").max(1.0)) as usize;
+    let positive = |name| u32::try_from(settings.int(name)).unwrap_or(0);
+    let stream = StreamOptions {
+        effective_io_concurrency: positive("effective_io_concurrency"),
+        io_combine_limit: positive("io_combine_limit").max(1),
+        full: false,
+    };
+    drop(settings);
+    ExecutionOptions {
+        storage: Arc::clone(session.cluster.storage()),
+        view: Arc::clone(&session.view),
+        format: session.format(),
+        session: session.info(),
+        params,
+        cancel: Arc::clone(&session.cancel),
+        work_mem_bytes,
+        hash_mem_bytes,
+        stream,
+        instrument,
+        nodes: planning::node_count(planned),
+    }
+}
