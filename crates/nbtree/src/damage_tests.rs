@@ -132,6 +132,13 @@ fn each_damage_has_its_error() {
     let message = "index \"i\" contains corrupted tuple at block 1, offset 3: pivot tuple among a leaf's rows";
     assert_eq!(error(pages(&pivot), Forward), message);
 
+    let mut short = whole.clone();
+    short[2].items[0].0.truncate(8);
+    short[2].items[0].0[6..8].copy_from_slice(&8u16.to_le_bytes());
+    let message = "index \"i\" contains corrupted tuple at block 2, offset 0: tuple is cut short: 4 bytes wanted at offset 0, 0 there";
+    let found = collect(&mut scan(pages(&short), Forward), &at_least(4)).unwrap_err();
+    assert_eq!((found.state, &found.message[..]), (SqlState::IndexCorrupted, message));
+
     let mut ignored = whole.clone();
     ignored[3].flags |= 16;
     ignored[4].items.remove(0);

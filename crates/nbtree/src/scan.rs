@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 
 use stegodon_format::btree::IndexTuple;
 use stegodon_format::ids::{BlockNumber, Tid};
-use stegodon_types::{SqlError, SqlResult};
+use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::desc::IndexDesc;
 use crate::key::ScanKey;
@@ -209,7 +209,7 @@ impl<S: PageSource> BtreeScan<S> {
                 Err(error) => {
                     self.step = Step::Done;
                     self.clear_batch();
-                    return Poll::Ready(Err(error.into()));
+                    return Poll::Ready(Err(self.name_the_place(block, error).into()));
                 }
             }
         }
@@ -218,6 +218,16 @@ impl<S: PageSource> BtreeScan<S> {
     /// [`BtreeScan::poll_next`] as a future.
     pub async fn next(&mut self) -> SqlResult<bool> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Where decoding a tuple failed below, index and block are not known yet.
+    fn name_the_place(&self, block: BlockNumber, error: Error) -> Error {
+        match error {
+            Error::Sql(error) if error.state == SqlState::IndexCorrupted => {
+                Error::CorruptedTuple { index: self.matcher.desc.name.clone(), block, offset: 0, reason: error.message }
+            }
+            other => other,
+        }
     }
 
     fn clear_batch(&mut self) {

@@ -78,12 +78,10 @@ fn payload<'s>(raw: &'s [u8], scratch: &'s mut Vec<u8>) -> SqlResult<&'s [u8]> {
             *scratch = compressed.decompress(DECOMPRESSED_BYTES_MAX).map_err(corrupted)?;
             Ok(scratch)
         }
-        Varlena::External(_) => {
-            Err(SqlError::new(SqlState::IndexCorrupted, "corrupted index tuple: TOAST pointer in an index"))
-        }
+        Varlena::External(_) => Err(SqlError::new(SqlState::IndexCorrupted, "TOAST pointer in an index tuple")),
     }
 }
 
 pub(crate) fn corrupted(error: stegodon_format::Error) -> SqlError {
-    SqlError::new(SqlState::IndexCorrupted, format!("corrupted index tuple: {error}"))
+    SqlError::new(SqlState::IndexCorrupted, error.to_string())
 }
