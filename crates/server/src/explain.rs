@@ -16,7 +16,7 @@ use crate::session::Session;
 
 /// The lines of EXPLAIN.
 pub(crate) async fn explain(
-    session: &Session,
+    session: &mut Session,
     query: &Query,
     said: &Said,
     params: Vec<Option<Datum>>,
@@ -28,21 +28,19 @@ pub(crate) async fn explain(
     crate::planning::check_access(session, &rewritten.accesses)?;
     let planned = crate::planning::plan(session, &rewritten.query, &params, false)?;
     let planning_ms = milliseconds(started);
-    let cx = DeparseContext { view: &session.view, types: TypeContext::new(session.view.as_ref(), &format) };
-    if !options.analyze {
-        let counted = Counted { planning_ms, execution_ms: 0.0, execution: None, planned: &planned };
-        let counters: Option<&dyn NodeCounters> = if options.summary { Some(&counted) } else { None };
-        return Ok(stegodon_plan::explain(&planned, &cx, &options, counters));
+    let mut counted = Counted { planning_ms, execution_ms: 0.0, execution: None, planned: &planned };
+    if options.analyze {
+        let started = Instant::now();
+        let columns = crate::run::query_columns(session, query);
+        let mut rows = Rows::of_plan(session, &planned, columns, params, true)?;
+        while rows.next(usize::MAX).await?.is_some() {}
+        counted.execution = rows.running().map(|r| Arc::clone(r.execution()));
+        drop(rows);
+        counted.execution_ms = milliseconds(started);
     }
-    let started = Instant::now();
-    let columns = crate::run::query_columns(session, query);
-    let mut rows = Rows::of_plan(session, &planned, columns, params, true)?;
-    while rows.next(usize::MAX).await?.is_some() {}
-    let execution = rows.running().map(|r| Arc::clone(r.execution()));
-    drop(rows);
-    let execution_ms = milliseconds(started);
-    let counted = Counted { planning_ms, execution_ms, execution, planned: &planned };
-    Ok(stegodon_plan::explain(&planned, &cx, &options, Some(&counted)))
+    let cx = DeparseContext { view: &session.view, types: TypeContext::new(session.view.as_ref(), &format) };
+    let counters: Option<&dyn NodeCounters> = if options.analyze || options.summary { Some(&counted) } else { None };
+    Ok(stegodon_plan::explain(&planned, &cx, &options, counters))
 }
 
 fn milliseconds(since: Instant) -> f64 {
