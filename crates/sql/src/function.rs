@@ -251,7 +251,7 @@ impl Analyzer<'_> {
             Some(i) => candidates.into_iter().nth(i),
             None => {
                 if let (&[source], true) = (inputs, arg_names.is_empty())
-                    && let Some(target) = self.function_name_as_type(name)?
+                    && let Some(target) = self.function_name_as_type(name)
                 {
                     let is_coercion = source == UNKNOWN
                         || match self.coercion_path(target, source, Context::Explicit) {
@@ -285,7 +285,7 @@ impl Analyzer<'_> {
     }
 
     /// A function's name as a type's: only what a cast can be written with.
-    fn function_name_as_type(&self, name: &[String]) -> SqlResult<Option<Oid>> {
+    fn function_name_as_type(&self, name: &[String]) -> Option<Oid> {
         let found = match name {
             [bare] => self.cx.catalog.type_on_path(self.cx.path, bare),
             [schema, bare] => match self.cx.catalog.namespace_by_name(schema) {
@@ -294,12 +294,12 @@ impl Analyzer<'_> {
             },
             _ => None,
         };
-        Ok(found.map(|t| t.oid).filter(|&t| {
+        found.map(|t| t.oid).filter(|&t| {
             !matches!(
                 self.cx.catalog.type_desc(t).map(|d| &d.kind),
                 None | Some(stegodon_types::TypeKind::Composite { .. })
             ) && t != oids::UNKNOWN
-        }))
+        })
     }
 }
 

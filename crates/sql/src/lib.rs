@@ -25,6 +25,7 @@ mod call;
 mod clause;
 mod coerce;
 mod collate;
+mod common;
 pub mod context;
 pub mod describe;
 mod equal;

@@ -94,10 +94,6 @@ fn syntax_error(message: &str, position: u32) -> SqlError {
         || message.contains("is not supported")
     {
         SqlState::FeatureNotSupported
-    } else if message.starts_with("invalid Unicode escape value") || message.starts_with("invalid Unicode surrogate") {
-        SqlState::SyntaxError
-    } else if message.starts_with("unsafe use of \\'") {
-        SqlState::SyntaxError
     } else if message == "invalid Unicode escape" {
         SqlState::InvalidEscapeSequence
     } else if message.starts_with("memory exhausted") || message.starts_with("parse tree is nested too deeply") {

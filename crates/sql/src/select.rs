@@ -230,9 +230,8 @@ impl Analyzer<'_> {
             if c.search_clause.is_some() || c.cycle_clause.is_some() {
                 return self.unsupported(location, "SEARCH and CYCLE");
             }
-            let select = match c.ctequery.as_ref().and_then(|n| n.node.as_ref()) {
-                Some(NodeEnum::SelectStmt(s)) => s,
-                _ => return self.unsupported(location, "a data-modifying statement in WITH"),
+            let Some(NodeEnum::SelectStmt(select)) = c.ctequery.as_ref().and_then(|n| n.node.as_ref()) else {
+                return self.unsupported(location, "a data-modifying statement in WITH");
             };
             if with.recursive {
                 // RECURSIVE matters only where a query refers to itself or to a later one.

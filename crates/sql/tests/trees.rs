@@ -50,7 +50,9 @@ fn tidy(q: &mut Query) {
             alias_vars.clear();
         }
         if let RangeTableKind::Function { functions, .. } = &mut r.kind {
-            functions.iter_mut().for_each(|f| f.columns.clear());
+            for f in functions {
+                f.columns.clear();
+            }
         }
         if let RangeTableKind::Subquery(s) = &mut r.kind {
             tidy(s);
