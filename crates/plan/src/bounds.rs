@@ -229,7 +229,13 @@ fn array_alternatives(ask: Asker<'_>, t: &PartitionTable, rti: usize, s: &Scalar
             let (element, list) = crate::arrays::elements(ask.catalog, value.as_bytes()?)?;
             list.into_iter()
                 .map(|value| {
-                    Expr::Const(Const { type_oid: element, typmod: -1, collation: s.input_collation, value, location: None })
+                    Expr::Const(Const {
+                        type_oid: element,
+                        typmod: -1,
+                        collation: s.input_collation,
+                        value,
+                        location: None,
+                    })
                 })
                 .collect()
         }
@@ -279,7 +285,11 @@ fn says(ask: Asker<'_>, t: &PartitionTable, rti: usize, c: &Expr) -> Option<(usi
             let type_oid = exprs::type_of(other);
             let family = *t.families.get(key)?;
             let member = |operator: Oid| {
-                ask.catalog.amops_of_operator(operator).iter().find(|a| a.family == family && a.purpose == b's').copied()
+                ask.catalog
+                    .amops_of_operator(operator)
+                    .iter()
+                    .find(|a| a.family == family && a.purpose == b's')
+                    .copied()
             };
             if let Some(a) = member(operator) {
                 // A hash family's equality is its strategy 1.

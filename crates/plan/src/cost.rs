@@ -88,11 +88,7 @@ pub fn pages_fetched(s: &PlannerSettings, tuples: f64, pages: f64, index_pages: 
         return if n >= t { t } else { n.ceil() };
     }
     let limit = (2.0 * t * b) / (2.0 * t - b);
-    let n = if tuples <= limit {
-        (2.0 * t * tuples) / (2.0 * t + tuples)
-    } else {
-        b + (tuples - limit) * (t - b) / t
-    };
+    let n = if tuples <= limit { (2.0 * t * tuples) / (2.0 * t + tuples) } else { b + (tuples - limit) * (t - b) / t };
     n.ceil()
 }
 
@@ -153,8 +149,7 @@ pub fn tuplesort(s: &PlannerSettings, tuples: f64, width: i32, limit_tuples: f64
         let runs = input_bytes / memory;
         let order = merge_order(memory);
         let passes = if runs > order { (runs.ln() / order.ln()).ceil() } else { 1.0 };
-        comparison * tuples * log2(tuples)
-            + 2.0 * pages * passes * (s.seq_page_cost * 0.75 + s.random_page_cost * 0.25)
+        comparison * tuples * log2(tuples) + 2.0 * pages * passes * (s.seq_page_cost * 0.75 + s.random_page_cost * 0.25)
     } else if tuples > 2.0 * output_tuples || input_bytes > memory {
         comparison * tuples * log2(2.0 * output_tuples)
     } else {
@@ -371,9 +366,7 @@ pub fn bitmap_pages(s: &PlannerSettings, i: BitmapInput) -> (f64, f64) {
         let lossy = (heap_pages - entries / 2.0).max(0.0);
         let exact = heap_pages - lossy;
         if lossy > 0.0 {
-            tuples = clamp_rows(
-                i.selectivity * (exact / heap_pages) * i.tuples + (lossy / heap_pages) * i.tuples,
-            );
+            tuples = clamp_rows(i.selectivity * (exact / heap_pages) * i.tuples + (lossy / heap_pages) * i.tuples);
         }
     }
     (pages, tuples)

@@ -93,12 +93,9 @@ impl Deparser<'_, '_> {
                     self.out.push('?');
                     return;
                 };
-                let attno = self
-                    .cx
-                    .view
-                    .catalog
-                    .relation(i.index)
-                    .and_then(|r| r.index.as_ref()?.columns.get(usize::try_from(v.attno.0).ok()?.checked_sub(1)?).copied());
+                let attno = self.cx.view.catalog.relation(i.index).and_then(|r| {
+                    r.index.as_ref()?.columns.get(usize::try_from(v.attno.0).ok()?.checked_sub(1)?).copied()
+                });
                 if let Some(attno) = attno {
                     let var = Var { source: VarSource::Relation(i.relation), attno, ..v.clone() };
                     self.relation_column(p, i.relation, &var);
@@ -109,8 +106,7 @@ impl Deparser<'_, '_> {
                     self.out.push('?');
                     return;
                 };
-                let target =
-                    usize::try_from(v.attno.0).ok().and_then(|n| child.targets.get(n.checked_sub(1)?));
+                let target = usize::try_from(v.attno.0).ok().and_then(|n| child.targets.get(n.checked_sub(1)?));
                 let Some(target) = target else {
                     self.out.push('?');
                     return;
@@ -225,7 +221,9 @@ impl Deparser<'_, '_> {
 
     fn operator_name(&self, operator: Oid) -> String {
         match self.cx.view.catalog.operator(operator) {
-            Some(o) if o.namespace == PG_CATALOG || self.cx.view.path.namespaces.contains(&o.namespace) => o.name.clone(),
+            Some(o) if o.namespace == PG_CATALOG || self.cx.view.path.namespaces.contains(&o.namespace) => {
+                o.name.clone()
+            }
             Some(o) => {
                 let schema = self.cx.view.catalog.namespace(o.namespace).map_or("?", |n| n.name.as_str());
                 format!("OPERATOR({}.{})", quote_identifier(schema), o.name)
@@ -368,11 +366,11 @@ impl Deparser<'_, '_> {
                 self.expr(p, &f.arg, true);
                 let _ = write!(self.out, ").f{}", f.field.0);
             }
-            Expr::Relabel(r) => self.coercion(p, &r.arg, r.form, r.result_type, r.typmod, implicit && false),
-            Expr::CoerceViaIo(c) => self.coercion(p, &c.arg, c.form, c.result_type, -1, false),
-            Expr::ArrayCoerce(c) => self.coercion(p, &c.arg, c.form, c.result_type, c.typmod, false),
+            Expr::Relabel(r) => self.coercion(p, &r.arg, r.form, r.result_type, r.typmod, implicit),
+            Expr::CoerceViaIo(c) => self.coercion(p, &c.arg, c.form, c.result_type, -1, implicit),
+            Expr::ArrayCoerce(c) => self.coercion(p, &c.arg, c.form, c.result_type, c.typmod, implicit),
             Expr::ConvertRowtype(c) => self.expr(p, &c.arg, implicit),
-            Expr::CoerceToDomain(c) => self.coercion(p, &c.arg, c.form, c.result_type, c.typmod, false),
+            Expr::CoerceToDomain(c) => self.coercion(p, &c.arg, c.form, c.result_type, c.typmod, implicit),
             Expr::Collate(c) => {
                 self.out.push('(');
                 self.expr(p, &c.arg, implicit);
@@ -463,14 +461,15 @@ impl Deparser<'_, '_> {
         }
     }
 
-    fn function(&mut self, p: Place<'_>, f: &FuncExpr, _implicit: bool) {
+    fn function(&mut self, p: Place<'_>, f: &FuncExpr, implicit: bool) {
         if f.form == CoercionForm::ImplicitCast
+            && !implicit
             && let Some(arg) = f.args.first()
         {
             self.expr(p, arg, false);
             return;
         }
-        if f.form == CoercionForm::ExplicitCast
+        if matches!(f.form, CoercionForm::ExplicitCast | CoercionForm::ImplicitCast)
             && let Some(arg) = f.args.first()
         {
             let typmod = typmod_of(&Expr::Func(f.clone()));

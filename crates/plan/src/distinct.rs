@@ -50,7 +50,7 @@ pub(crate) fn plan_distinct<'a>(
         }
     }
     let can_hash = !q.distinct_on && q.distinct.iter().all(|c| c.hashable);
-    if can_hash && (list.paths.is_empty() || s.enable_hashagg || true) {
+    if can_hash {
         let c = cost::aggregate(
             s,
             AggregateMethod::Hashed,

@@ -264,15 +264,18 @@ impl<'a> Level<'a> {
     }
 
     /// The canonical order that sort clauses over `exprs` ask for. `None` where an item cannot be sorted.
-    pub(crate) fn pathkeys_for(&mut self, clauses: &[SortGroupClause], find: &dyn Fn(u32) -> Option<Expr>) -> Option<Vec<PathKey>> {
+    pub(crate) fn pathkeys_for(
+        &mut self,
+        clauses: &[SortGroupClause],
+        find: &dyn Fn(u32) -> Option<Expr>,
+    ) -> Option<Vec<PathKey>> {
         let mut out: Vec<PathKey> = Vec::new();
         for c in clauses {
             let expr = find(c.reference)?;
             let (family, input_type, descending) = ordering_properties(self.catalog(), c.ordering)?;
             let families = self.families_for(family, input_type)?;
             let volatile = self.is_volatile(&expr);
-            let class =
-                self.classes.for_sort(&expr, families, collation_of(&expr), 0, volatile, c.reference, true)?;
+            let class = self.classes.for_sort(&expr, families, collation_of(&expr), 0, volatile, c.reference, true)?;
             let key = PathKey { class, family, descending, nulls_first: c.nulls_first };
             if !self.is_redundant(&key, &out) {
                 out.push(key);
@@ -333,7 +336,9 @@ impl<'a> Level<'a> {
             .iter()
             .take_while(|k| {
                 self.classes.get(k.class).is_some_and(|c| {
-                    c.members.iter().any(|m| m.child_of.is_none() && !m.relids.is_empty() && !m.relids.overlaps(&rel.relids))
+                    c.members
+                        .iter()
+                        .any(|m| m.child_of.is_none() && !m.relids.is_empty() && !m.relids.overlaps(&rel.relids))
                 })
             })
             .count();

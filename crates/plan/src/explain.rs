@@ -413,7 +413,9 @@ impl<'p> Printer<'p, '_> {
         };
         node.targets.iter().for_each(|t| note(&t.expr));
         node.quals.iter().for_each(&mut note);
-        if let PlanKind::NestLoop(j) | PlanKind::MergeJoin { join: j, .. } | PlanKind::HashJoin { join: j, .. } = &node.kind {
+        if let PlanKind::NestLoop(j) | PlanKind::MergeJoin { join: j, .. } | PlanKind::HashJoin { join: j, .. } =
+            &node.kind
+        {
             j.filter.iter().for_each(&mut note);
         }
         if let PlanKind::CteScan { subplan, name, .. } = &node.kind {
@@ -489,7 +491,10 @@ impl<'p> Printer<'p, '_> {
             }
         };
         match &node.kind {
-            PlanKind::SeqScan { .. } | PlanKind::ValuesScan { .. } | PlanKind::FunctionScan { .. } | PlanKind::CteScan { .. } => {
+            PlanKind::SeqScan { .. }
+            | PlanKind::ValuesScan { .. }
+            | PlanKind::FunctionScan { .. }
+            | PlanKind::CteScan { .. } => {
                 if let PlanKind::FunctionScan { functions, .. } = &node.kind
                     && verbose
                 {

@@ -25,118 +25,120 @@ pub const RECORD: Oid = Oid(2249);
 /// Calls `f` for each direct child.
 pub fn for_each_child<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
     match e {
-            Expr::Var(_) | Expr::Const(_) | Expr::Param(_) | Expr::CaseTest(_) | Expr::SqlValue(_) | Expr::NextValue(_) => {}
-            Expr::Aggref(a) => {
-                a.direct_args.iter().for_each(&mut *f);
-                a.args.iter().for_each(|t| f(&t.expr));
-                a.filter.iter().for_each(f);
-            }
-            Expr::GroupingFunc(g) => g.args.iter().for_each(f),
-            Expr::WindowFunc(w) => {
-                w.args.iter().for_each(&mut *f);
-                w.filter.iter().for_each(f);
-            }
-            Expr::Subscript(s) => {
-                s.upper.iter().flatten().for_each(&mut *f);
-                s.lower.iter().flatten().for_each(&mut *f);
-                f(&s.container);
-            }
-            Expr::Func(x) => x.args.iter().for_each(f),
-            Expr::Op(x) | Expr::Distinct(x) | Expr::NullIf(x) => x.args.iter().for_each(f),
-            Expr::ScalarArrayOp(x) => x.args.iter().for_each(f),
-            Expr::Bool(x) => x.args.iter().for_each(f),
-            Expr::SubLink(x) => x.test.iter().for_each(f),
-            Expr::SubPlan(x) => {
-                x.test.iter().for_each(&mut *f);
-                x.params.iter().for_each(|p| f(&p.1));
-            }
-            Expr::FieldSelect(x) => f(&x.arg),
-            Expr::Relabel(x) => f(&x.arg),
-            Expr::CoerceViaIo(x) => f(&x.arg),
-            Expr::ArrayCoerce(x) => {
-                f(&x.arg);
-                f(&x.element);
-            }
-            Expr::ConvertRowtype(x) => f(&x.arg),
-            Expr::Collate(x) => f(&x.arg),
-            Expr::Case(x) => {
-                x.arg.iter().for_each(&mut *f);
-                x.whens.iter().for_each(|w| {
-                    f(&w.0);
-                    f(&w.1);
-                });
-                f(&x.default);
-            }
-            Expr::Array(x) => x.elements.iter().for_each(f),
-            Expr::Row(x) => x.args.iter().for_each(f),
-            Expr::RowCompare(x) => {
-                x.left.iter().for_each(&mut *f);
-                x.right.iter().for_each(f);
-            }
-            Expr::Coalesce(x) => x.args.iter().for_each(f),
-            Expr::MinMax(x) => x.args.iter().for_each(f),
-            Expr::NullTest(x) => f(&x.arg),
-            Expr::BooleanTest(x) => f(&x.arg),
-            Expr::CoerceToDomain(x) => f(&x.arg),
+        Expr::Var(_) | Expr::Const(_) | Expr::Param(_) | Expr::CaseTest(_) | Expr::SqlValue(_) | Expr::NextValue(_) => {
+        }
+        Expr::Aggref(a) => {
+            a.direct_args.iter().for_each(&mut *f);
+            a.args.iter().for_each(|t| f(&t.expr));
+            a.filter.iter().for_each(f);
+        }
+        Expr::GroupingFunc(g) => g.args.iter().for_each(f),
+        Expr::WindowFunc(w) => {
+            w.args.iter().for_each(&mut *f);
+            w.filter.iter().for_each(f);
+        }
+        Expr::Subscript(s) => {
+            s.upper.iter().flatten().for_each(&mut *f);
+            s.lower.iter().flatten().for_each(&mut *f);
+            f(&s.container);
+        }
+        Expr::Func(x) => x.args.iter().for_each(f),
+        Expr::Op(x) | Expr::Distinct(x) | Expr::NullIf(x) => x.args.iter().for_each(f),
+        Expr::ScalarArrayOp(x) => x.args.iter().for_each(f),
+        Expr::Bool(x) => x.args.iter().for_each(f),
+        Expr::SubLink(x) => x.test.iter().for_each(f),
+        Expr::SubPlan(x) => {
+            x.test.iter().for_each(&mut *f);
+            x.params.iter().for_each(|p| f(&p.1));
+        }
+        Expr::FieldSelect(x) => f(&x.arg),
+        Expr::Relabel(x) => f(&x.arg),
+        Expr::CoerceViaIo(x) => f(&x.arg),
+        Expr::ArrayCoerce(x) => {
+            f(&x.arg);
+            f(&x.element);
+        }
+        Expr::ConvertRowtype(x) => f(&x.arg),
+        Expr::Collate(x) => f(&x.arg),
+        Expr::Case(x) => {
+            x.arg.iter().for_each(&mut *f);
+            x.whens.iter().for_each(|w| {
+                f(&w.0);
+                f(&w.1);
+            });
+            f(&x.default);
+        }
+        Expr::Array(x) => x.elements.iter().for_each(f),
+        Expr::Row(x) => x.args.iter().for_each(f),
+        Expr::RowCompare(x) => {
+            x.left.iter().for_each(&mut *f);
+            x.right.iter().for_each(f);
+        }
+        Expr::Coalesce(x) => x.args.iter().for_each(f),
+        Expr::MinMax(x) => x.args.iter().for_each(f),
+        Expr::NullTest(x) => f(&x.arg),
+        Expr::BooleanTest(x) => f(&x.arg),
+        Expr::CoerceToDomain(x) => f(&x.arg),
     }
 }
 
 /// Calls `f` for each direct child, to be changed in place.
 pub fn for_each_child_mut(e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     match e {
-            Expr::Var(_) | Expr::Const(_) | Expr::Param(_) | Expr::CaseTest(_) | Expr::SqlValue(_) | Expr::NextValue(_) => {}
-            Expr::Aggref(a) => {
-                a.direct_args.iter_mut().for_each(&mut *f);
-                a.args.iter_mut().for_each(|t| f(&mut t.expr));
-                a.filter.iter_mut().for_each(f);
-            }
-            Expr::GroupingFunc(g) => g.args.iter_mut().for_each(f),
-            Expr::WindowFunc(w) => {
-                w.args.iter_mut().for_each(&mut *f);
-                w.filter.iter_mut().for_each(f);
-            }
-            Expr::Subscript(s) => {
-                s.upper.iter_mut().flatten().for_each(&mut *f);
-                s.lower.iter_mut().flatten().for_each(&mut *f);
-                f(&mut s.container);
-            }
-            Expr::Func(x) => x.args.iter_mut().for_each(f),
-            Expr::Op(x) | Expr::Distinct(x) | Expr::NullIf(x) => x.args.iter_mut().for_each(f),
-            Expr::ScalarArrayOp(x) => x.args.iter_mut().for_each(f),
-            Expr::Bool(x) => x.args.iter_mut().for_each(f),
-            Expr::SubLink(x) => x.test.iter_mut().for_each(f),
-            Expr::SubPlan(x) => {
-                x.test.iter_mut().for_each(&mut *f);
-                x.params.iter_mut().for_each(|p| f(&mut p.1));
-            }
-            Expr::FieldSelect(x) => f(&mut x.arg),
-            Expr::Relabel(x) => f(&mut x.arg),
-            Expr::CoerceViaIo(x) => f(&mut x.arg),
-            Expr::ArrayCoerce(x) => {
-                f(&mut x.arg);
-                f(&mut x.element);
-            }
-            Expr::ConvertRowtype(x) => f(&mut x.arg),
-            Expr::Collate(x) => f(&mut x.arg),
-            Expr::Case(x) => {
-                x.arg.iter_mut().for_each(&mut *f);
-                x.whens.iter_mut().for_each(|w| {
-                    f(&mut w.0);
-                    f(&mut w.1);
-                });
-                f(&mut x.default);
-            }
-            Expr::Array(x) => x.elements.iter_mut().for_each(f),
-            Expr::Row(x) => x.args.iter_mut().for_each(f),
-            Expr::RowCompare(x) => {
-                x.left.iter_mut().for_each(&mut *f);
-                x.right.iter_mut().for_each(f);
-            }
-            Expr::Coalesce(x) => x.args.iter_mut().for_each(f),
-            Expr::MinMax(x) => x.args.iter_mut().for_each(f),
-            Expr::NullTest(x) => f(&mut x.arg),
-            Expr::BooleanTest(x) => f(&mut x.arg),
-            Expr::CoerceToDomain(x) => f(&mut x.arg),
+        Expr::Var(_) | Expr::Const(_) | Expr::Param(_) | Expr::CaseTest(_) | Expr::SqlValue(_) | Expr::NextValue(_) => {
+        }
+        Expr::Aggref(a) => {
+            a.direct_args.iter_mut().for_each(&mut *f);
+            a.args.iter_mut().for_each(|t| f(&mut t.expr));
+            a.filter.iter_mut().for_each(f);
+        }
+        Expr::GroupingFunc(g) => g.args.iter_mut().for_each(f),
+        Expr::WindowFunc(w) => {
+            w.args.iter_mut().for_each(&mut *f);
+            w.filter.iter_mut().for_each(f);
+        }
+        Expr::Subscript(s) => {
+            s.upper.iter_mut().flatten().for_each(&mut *f);
+            s.lower.iter_mut().flatten().for_each(&mut *f);
+            f(&mut s.container);
+        }
+        Expr::Func(x) => x.args.iter_mut().for_each(f),
+        Expr::Op(x) | Expr::Distinct(x) | Expr::NullIf(x) => x.args.iter_mut().for_each(f),
+        Expr::ScalarArrayOp(x) => x.args.iter_mut().for_each(f),
+        Expr::Bool(x) => x.args.iter_mut().for_each(f),
+        Expr::SubLink(x) => x.test.iter_mut().for_each(f),
+        Expr::SubPlan(x) => {
+            x.test.iter_mut().for_each(&mut *f);
+            x.params.iter_mut().for_each(|p| f(&mut p.1));
+        }
+        Expr::FieldSelect(x) => f(&mut x.arg),
+        Expr::Relabel(x) => f(&mut x.arg),
+        Expr::CoerceViaIo(x) => f(&mut x.arg),
+        Expr::ArrayCoerce(x) => {
+            f(&mut x.arg);
+            f(&mut x.element);
+        }
+        Expr::ConvertRowtype(x) => f(&mut x.arg),
+        Expr::Collate(x) => f(&mut x.arg),
+        Expr::Case(x) => {
+            x.arg.iter_mut().for_each(&mut *f);
+            x.whens.iter_mut().for_each(|w| {
+                f(&mut w.0);
+                f(&mut w.1);
+            });
+            f(&mut x.default);
+        }
+        Expr::Array(x) => x.elements.iter_mut().for_each(f),
+        Expr::Row(x) => x.args.iter_mut().for_each(f),
+        Expr::RowCompare(x) => {
+            x.left.iter_mut().for_each(&mut *f);
+            x.right.iter_mut().for_each(f);
+        }
+        Expr::Coalesce(x) => x.args.iter_mut().for_each(f),
+        Expr::MinMax(x) => x.args.iter_mut().for_each(f),
+        Expr::NullTest(x) => f(&mut x.arg),
+        Expr::BooleanTest(x) => f(&mut x.arg),
+        Expr::CoerceToDomain(x) => f(&mut x.arg),
     }
 }
 

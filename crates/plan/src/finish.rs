@@ -38,7 +38,11 @@ pub(crate) struct View<'l, 'a> {
 }
 
 /// Lays out a statement's plan.
-pub(crate) fn finish<'a>(cx: &Rc<Context<'a>>, level: &Rc<Level<'a>>, path: &Rc<Path<'a>>) -> SqlResult<PlannedStatement> {
+pub(crate) fn finish<'a>(
+    cx: &Rc<Context<'a>>,
+    level: &Rc<Level<'a>>,
+    path: &Rc<Path<'a>>,
+) -> SqlResult<PlannedStatement> {
     let mut f = Finisher::default();
     let mut root = f.build_level(level, path)?;
     name_targets(&mut root, level);
@@ -254,9 +258,8 @@ impl Finisher {
                 RangeTableKind::Cte { name, .. } => (Oid::INVALID, name.clone()),
                 _ => (Oid::INVALID, r.name.clone()),
             };
-            let access = r
-                .requires_select
-                .then(|| AccessCheck { user: r.check_as_user, columns: r.selected_columns.clone() });
+            let access =
+                r.requires_select.then(|| AccessCheck { user: r.check_as_user, columns: r.selected_columns.clone() });
             self.range_table.push(PlanRelation {
                 relation,
                 name,
@@ -301,7 +304,10 @@ impl Finisher {
                     })
                     .collect();
                 let filter = vec![exprs::bool_const(Some(false))];
-                Built { node: node(PlanKind::Result { child: None, one_time_filter: filter }, targets, Vec::new()), exprs }
+                Built {
+                    node: node(PlanKind::Result { child: None, one_time_filter: filter }, targets, Vec::new()),
+                    exprs,
+                }
             }
             PathKind::Result { child: None, filter } => {
                 let (targets, exprs) = v.scan_targets(p);
@@ -382,9 +388,10 @@ impl Finisher {
                 let trivial = quals.is_empty()
                     && below.node.targets.len() == visible
                     && targets.len() == visible
-                    && exprs.iter().enumerate().all(|(i, e)| {
-                        exprs::as_var(e) == Some((*rti, AttrNumber(i as i16 + 1)))
-                    });
+                    && exprs
+                        .iter()
+                        .enumerate()
+                        .all(|(i, e)| exprs::as_var(e) == Some((*rti, AttrNumber(i as i16 + 1))));
                 if trivial {
                     return Ok(Built { node: below.node, exprs });
                 }
@@ -418,7 +425,9 @@ impl Finisher {
                 let kind = PlanKind::MergeAppend { children: nodes, keys, prune };
                 Built { node: node(kind, targets, Vec::new()), exprs }
             }
-            PathKind::NestLoop(_) | PathKind::Merge { .. } | PathKind::Hash { .. } => crate::finish_join::build(self, v, p)?,
+            PathKind::NestLoop(_) | PathKind::Merge { .. } | PathKind::Hash { .. } => {
+                crate::finish_join::build(self, v, p)?
+            }
             PathKind::Material { child } => {
                 let below = self.build(v, child)?;
                 let targets = pass_through(&below);
@@ -442,12 +451,8 @@ impl Finisher {
                 }
                 let quals = having.iter().map(fix).collect::<SqlResult<Vec<_>>>()?;
                 let group_by = group_keys(groups, &below.exprs)?;
-                let kind = PlanKind::Aggregate {
-                    child: Box::new(below.node),
-                    strategy: *strategy,
-                    split: *split,
-                    group_by,
-                };
+                let kind =
+                    PlanKind::Aggregate { child: Box::new(below.node), strategy: *strategy, split: *split, group_by };
                 Built { node: node(kind, targets, quals), exprs }
             }
             PathKind::Group { child, groups, having } => {
@@ -484,12 +489,8 @@ impl Finisher {
                 let below = self.build(v, child)?;
                 let ties = group_keys(ties, &below.exprs)?;
                 let targets = pass_through(&below);
-                let kind = PlanKind::Limit {
-                    child: Box::new(below.node),
-                    offset: offset.clone(),
-                    count: count.clone(),
-                    ties,
-                };
+                let kind =
+                    PlanKind::Limit { child: Box::new(below.node), offset: offset.clone(), count: count.clone(), ties };
                 Built { node: node(kind, targets, Vec::new()), exprs: below.exprs }
             }
             PathKind::Gather { child, workers } => {
@@ -548,7 +549,12 @@ impl Finisher {
     }
 
     /// The sort keys over `below`, which is made to compute what it lacks.
-    pub(crate) fn sort_keys_of<'a>(&mut self, v: View<'_, 'a>, below: &mut Built, keys: &[PathKey]) -> SqlResult<Vec<SortKey>> {
+    pub(crate) fn sort_keys_of<'a>(
+        &mut self,
+        v: View<'_, 'a>,
+        below: &mut Built,
+        keys: &[PathKey],
+    ) -> SqlResult<Vec<SortKey>> {
         for k in keys {
             if key_position(v.level, k, &below.exprs).is_some() {
                 continue;
@@ -668,11 +674,7 @@ fn group_keys(groups: &[GroupColumn], input: &[Expr]) -> SqlResult<Vec<GroupKey>
         .iter()
         .map(|g| {
             let i = position(input, &g.expr).ok_or_else(|| SqlError::internal("a group column is missing"))?;
-            Ok(GroupKey {
-                column: AttrNumber(i as i16),
-                equality: g.equality,
-                collation: exprs::collation_of(&g.expr),
-            })
+            Ok(GroupKey { column: AttrNumber(i as i16), equality: g.equality, collation: exprs::collation_of(&g.expr) })
         })
         .collect()
 }
@@ -680,8 +682,7 @@ fn group_keys(groups: &[GroupColumn], input: &[Expr]) -> SqlResult<Vec<GroupKey>
 fn key_position(level: &Level<'_>, k: &PathKey, output: &[Expr]) -> Option<usize> {
     let class = level.classes.get(k.class)?;
     class.members.iter().filter(|m| !m.relids.is_empty() || class.volatile || !class.has_const).find_map(|m| {
-        position(output, &m.expr)
-            .or_else(|| output.iter().position(|o| strip_relabel(o) == &m.key).map(|i| i + 1))
+        position(output, &m.expr).or_else(|| output.iter().position(|o| strip_relabel(o) == &m.key).map(|i| i + 1))
     })
 }
 
@@ -699,7 +700,9 @@ pub(crate) fn sort_keys(level: &Level<'_>, keys: &[PathKey], output: &[Expr]) ->
             }
             let operator = operator.or_else(|| {
                 let list = level.catalog().amops_of_family(k.family);
-                list.iter().find(|a| a.strategy == strategy && a.left == a.right && a.purpose == b's').map(|a| a.operator)
+                list.iter()
+                    .find(|a| a.strategy == strategy && a.left == a.right && a.purpose == b's')
+                    .map(|a| a.operator)
             });
             Ok(SortKey {
                 column: AttrNumber(i as i16),

@@ -66,15 +66,8 @@ pub(crate) fn build<'a>(f: &mut Finisher, v: View<'_, 'a>, p: &Rc<Path<'a>>) -> 
         PathKind::Merge { .. } => PlanKind::MergeJoin { join: made, clauses },
         _ => PlanKind::NestLoop(made),
     };
-    let node = PlanNode {
-        kind,
-        id: 0,
-        estimate,
-        targets,
-        quals,
-        parallel_aware: p.parallel_aware,
-        init_plans: Vec::new(),
-    };
+    let node =
+        PlanNode { kind, id: 0, estimate, targets, quals, parallel_aware: p.parallel_aware, init_plans: Vec::new() };
     Ok(Built { node, exprs })
 }
 

@@ -41,7 +41,9 @@ pub(crate) fn build<'a>(v: View<'_, 'a>, p: &Rc<Path<'a>>) -> SqlResult<Built> {
         PathKind::Index(i) => {
             let known: Vec<Expr> = i.clauses.iter().flat_map(|c| c.quals.iter().map(|q| q.0.clone())).collect();
             let left = i.index.restrictions.iter().filter(|c| {
-                !c.pseudoconstant && !covered(&i.clauses, c) && (level.is_mutable(&c.expr) || !implied(level, &c.expr, &known))
+                !c.pseudoconstant
+                    && !covered(&i.clauses, c)
+                    && (level.is_mutable(&c.expr) || !implied(level, &c.expr, &known))
             });
             let quals = v.ordered(left);
             let scan = index_scan(v, i, !p.pathkeys.is_empty());

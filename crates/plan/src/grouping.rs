@@ -188,7 +188,15 @@ impl<'a> Level<'a> {
         }))
     }
 
-    fn group_path(&self, g: &Grouping, child: &Rc<Path<'a>>, groups: f64, columns: &[GroupColumn], whole: bool, target: &Rc<Target>) -> Path<'a> {
+    fn group_path(
+        &self,
+        g: &Grouping,
+        child: &Rc<Path<'a>>,
+        groups: f64,
+        columns: &[GroupColumn],
+        whole: bool,
+        target: &Rc<Target>,
+    ) -> Path<'a> {
         let input = Cost { startup: child.startup, total: child.total };
         let mut c = cost::group(self.settings(), input, child.rows, columns.len());
         let mut rows = groups;
@@ -234,14 +242,18 @@ fn partial_target(level: &Level<'_>, g: &Grouping) -> Rc<Target> {
     parts.iter().for_each(|p| out.add(p));
     let mut target = (*level.costed(out)).clone();
     // A state's width is its own, not the result's.
-    target.width = target.exprs.iter().map(|(e, _)| match e {
-        Expr::Aggref(a) => {
-            let declared = level.catalog().aggregate(a.function).map_or(INTERNAL, |r| r.transition_type);
-            let t = level.resolved_transition_type(a, declared);
-            type_width(level.catalog(), if t == INTERNAL { Oid(17) } else { t }, -1)
-        }
-        e => level.expr_width(e),
-    }).sum();
+    target.width = target
+        .exprs
+        .iter()
+        .map(|(e, _)| match e {
+            Expr::Aggref(a) => {
+                let declared = level.catalog().aggregate(a.function).map_or(INTERNAL, |r| r.transition_type);
+                let t = level.resolved_transition_type(a, declared);
+                type_width(level.catalog(), if t == INTERNAL { Oid(17) } else { t }, -1)
+            }
+            e => level.expr_width(e),
+        })
+        .sum();
     Rc::new(target)
 }
 
@@ -326,7 +338,16 @@ pub(crate) fn plan_grouping<'a>(level: &mut Level<'a>, input: Rel<'a>, g: &Group
                 let is_first = first.as_ref().is_some_and(|f| Rc::ptr_eq(f, p));
                 let Some(p) = level.in_group_order(p, &keys, is_first) else { continue };
                 let path = if has_aggregates {
-                    level.aggregate_path(g, &p, sorted_method, AggregateSplit::Final, finals, groups, &columns, &g.target)
+                    level.aggregate_path(
+                        g,
+                        &p,
+                        sorted_method,
+                        AggregateSplit::Final,
+                        finals,
+                        groups,
+                        &columns,
+                        &g.target,
+                    )
                 } else {
                     level.group_path(g, &p, groups, &columns, true, &g.target)
                 };

@@ -100,7 +100,9 @@ pub(crate) fn strict_for(level: &Level<'_>, condition: &Expr, e: &Expr) -> bool 
             BoolKind::Or => b.args.iter().all(|a| strict_for(level, a, e)),
             BoolKind::Not => b.args.iter().all(|a| strict_value(level, a, e)),
         },
-        Expr::BooleanTest(t) if matches!(t.kind, BooleanTestKind::IsTrue | BooleanTestKind::IsFalse | BooleanTestKind::IsNotUnknown) => {
+        Expr::BooleanTest(t)
+            if matches!(t.kind, BooleanTestKind::IsTrue | BooleanTestKind::IsFalse | BooleanTestKind::IsNotUnknown) =>
+        {
             strict_value(level, &t.arg, e)
         }
         _ => false,
@@ -145,7 +147,8 @@ fn by_operator(level: &Level<'_>, predicate: &OpExpr, known: &OpExpr) -> bool {
             Some(p) => (p.strategy, false),
             None => {
                 let negator = catalog.operator(pop).map(|o| o.negator).unwrap_or_default();
-                let negated = catalog.amops_of_operator(negator).iter().any(|p| p.family == k.family && p.strategy == 3);
+                let negated =
+                    catalog.amops_of_operator(negator).iter().any(|p| p.family == k.family && p.strategy == 3);
                 if !negated {
                     continue;
                 }

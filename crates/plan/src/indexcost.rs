@@ -49,7 +49,9 @@ impl<'a> Level<'a> {
 
     fn correlation(&self, index: &IndexInfo, rel: &Rel<'a>) -> f64 {
         let v = self.examine_index_column(index, rel, 0);
-        let Some(mut c) = v.slot(CORRELATION).and_then(|s| s.numbers.first()).map(|n| f64::from(*n)) else { return 0.0 };
+        let Some(mut c) = v.slot(CORRELATION).and_then(|s| s.numbers.first()).map(|n| f64::from(*n)) else {
+            return 0.0;
+        };
         if index.descending.first() == Some(&true) {
             c = -c;
         }
@@ -153,20 +155,23 @@ impl<'a> Level<'a> {
         out
     }
 
-    fn generic_cost(&self, rel: &Rel<'a>, index: &IndexInfo, clauses: &[IndexClause], tuples: f64, scans: f64) -> IndexCost {
+    fn generic_cost(
+        &self,
+        rel: &Rel<'a>,
+        index: &IndexInfo,
+        clauses: &[IndexClause],
+        tuples: f64,
+        scans: f64,
+    ) -> IndexCost {
         let s = self.settings();
         let quals: Vec<Expr> = clauses.iter().flat_map(|c| c.quals.iter().map(|q| q.0.clone())).collect();
         let selectivity = self.exprs_selectivity(&self.with_predicate(index, &quals));
         let mut tuples = if tuples <= 0.0 { (selectivity * rel.tuples / scans).round_ties_even() } else { tuples };
         tuples = tuples.min(index.tuples).max(1.0);
-        let pages = if index.pages > 1.0 && index.tuples > 1.0 {
-            (tuples * index.pages / index.tuples).ceil()
-        } else {
-            1.0
-        };
+        let pages =
+            if index.pages > 1.0 && index.tuples > 1.0 { (tuples * index.pages / index.tuples).ceil() } else { 1.0 };
         let mut total = if scans > 1.0 {
-            let fetched =
-                cost::pages_fetched(s, pages * scans, index.pages, index.pages, self.total_table_pages);
+            let fetched = cost::pages_fetched(s, pages * scans, index.pages, index.pages, self.total_table_pages);
             fetched * index.random_page_cost
         } else {
             pages * index.random_page_cost
@@ -195,8 +200,7 @@ impl<'a> Level<'a> {
         let mut run = own.total - own.startup;
         let mut startup = own.startup;
         let fetched_tuples = clamp_rows(own.selectivity * rel.tuples);
-        let mut pages =
-            cost::pages_fetched(s, fetched_tuples, rel.pages, index.pages, self.total_table_pages);
+        let mut pages = cost::pages_fetched(s, fetched_tuples, rel.pages, index.pages, self.total_table_pages);
         if index_only {
             pages = (pages * (1.0 - rel.all_visible)).ceil();
         }
@@ -222,11 +226,8 @@ impl<'a> Level<'a> {
             }
         }
         run += most + own.correlation * own.correlation * (least - most);
-        let left_over: Vec<&Rc<Clause>> = index
-            .restrictions
-            .iter()
-            .filter(|c| !c.pseudoconstant && !covered(clauses, c))
-            .collect();
+        let left_over: Vec<&Rc<Clause>> =
+            index.restrictions.iter().filter(|c| !c.pseudoconstant && !covered(clauses, c)).collect();
         let qual = self.clauses_cost(left_over);
         startup += qual.startup;
         let mut cpu = (s.cpu_tuple_cost + qual.per_tuple) * fetched_tuples;

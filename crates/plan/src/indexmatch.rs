@@ -10,8 +10,8 @@ use stegodon_types::Datum;
 use crate::clause::Clause;
 use crate::exprs::{BOOL, bool_const, relids_of, strip_relabel, type_of};
 use crate::level::Level;
-use crate::patterns::{self, PatternKind};
 use crate::path::IndexClause;
+use crate::patterns::{self, PatternKind};
 use crate::rel::{IndexInfo, Rel, is_c_like};
 
 /// `bool_ops`' btree family.
@@ -19,7 +19,12 @@ const BOOL_FAMILY: Oid = Oid(424);
 
 impl<'a> Level<'a> {
     /// The index clauses for each key column that the restrictions give.
-    pub(crate) fn match_index(&self, rel: &Rel<'a>, index: &IndexInfo, clauses: &[Rc<Clause>]) -> Vec<Vec<IndexClause>> {
+    pub(crate) fn match_index(
+        &self,
+        rel: &Rel<'a>,
+        index: &IndexInfo,
+        clauses: &[Rc<Clause>],
+    ) -> Vec<Vec<IndexClause>> {
         let mut out: Vec<Vec<IndexClause>> = vec![Vec::new(); index.key_count];
         for clause in clauses {
             if clause.pseudoconstant {

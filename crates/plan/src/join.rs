@@ -203,7 +203,10 @@ impl<'a> Level<'a> {
         for item in &mut region.items {
             if let Item::Join(j) = item {
                 let outer_only = matches!(j.kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
-                if outer_only && !clause.relids.is_empty() && clause.relids.is_subset(&j.left.relids()) && !clause.pseudoconstant
+                if outer_only
+                    && !clause.relids.is_empty()
+                    && clause.relids.is_subset(&j.left.relids())
+                    && !clause.pseudoconstant
                 {
                     j.left.quals.push(clause.expr.clone());
                     return Ok(());

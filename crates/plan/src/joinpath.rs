@@ -63,11 +63,8 @@ impl<'a> Level<'a> {
         let mut target = Target::default();
         let visible_right = !matches!(input.kind, JoinKind::Semi | JoinKind::Anti);
         for (e, _) in left.target.exprs.iter().chain(right.target.exprs.iter().filter(|_| visible_right)) {
-            let keep = as_var(e).and_then(|k| self.needed.get(&k)).is_none_or(|n| {
-                n.finally || !n.at.is_subset(&rel.relids)
-                    // A condition on the result is tested by the join itself, one above it is not.
-                    || input.filter.is_empty() && false
-            });
+            let keep =
+                as_var(e).and_then(|k| self.needed.get(&k)).is_none_or(|n| n.finally || !n.at.is_subset(&rel.relids));
             if keep {
                 target.add(e);
             }
@@ -126,10 +123,18 @@ impl<'a> Level<'a> {
         })
     }
 
-    fn match_factors(&self, outer: &Rel<'a>, inner: &Rel<'a>, clauses: &[Rc<Clause>], anti: bool) -> MatchFactors {
+    fn match_factors(
+        &self,
+        outer: &Rel<'a>,
+        inner: &Rel<'a>,
+        clauses: &[Rc<Clause>],
+        anti: bool,
+        unique: bool,
+    ) -> MatchFactors {
         let kind = if anti { JoinKind::Anti } else { JoinKind::Semi };
-        let semi = self.join_selectivity(outer, inner, clauses, kind);
         let pairs = self.join_selectivity(outer, inner, clauses, JoinKind::Inner);
+        // For a join that merely has a unique inner side PostgreSQL takes the inner join's selectivity here as well.
+        let semi = if unique { pairs } else { self.join_selectivity(outer, inner, clauses, kind) };
         let count = if semi > 0.0 { (pairs * inner.rows / semi).max(1.0) } else { 1.0 };
         MatchFactors { outer: semi, count }
     }
@@ -166,7 +171,7 @@ impl<'a> Level<'a> {
         let anti = kind == JoinKind::Anti;
         let unique = matches!(kind, JoinKind::Inner | JoinKind::Left) && self.inner_is_unique(outer, inner, &clauses);
         let needs_one = unique || matches!(kind, JoinKind::Semi | JoinKind::Anti);
-        let once = needs_one.then(|| self.match_factors(outer, inner, &clauses, anti));
+        let once = needs_one.then(|| self.match_factors(outer, inner, &clauses, anti, unique));
         if matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) {
             let inner_kept = self.kept(&inner_best);
             for o in &outer.list.paths {
@@ -229,7 +234,8 @@ impl<'a> Level<'a> {
     ) -> Path<'a> {
         let f = self.clauses_cost(filter);
         let startup = cost.startup + rel.target.cost.startup + f.startup;
-        let total = cost.total + rel.target.cost.startup + f.startup + (rel.target.cost.per_tuple + f.per_tuple) * rel.rows;
+        let total =
+            cost.total + rel.target.cost.startup + f.startup + (rel.target.cost.per_tuple + f.per_tuple) * rel.rows;
         Path {
             kind,
             target: Rc::clone(&rel.target),
@@ -331,9 +337,8 @@ impl<'a> Level<'a> {
         let is_hash = |c: &Rc<Clause>| hash.iter().any(|h| Rc::ptr_eq(&h.clause, c));
         let rest: Vec<Rc<Clause>> = input.clauses.iter().filter(|c| !is_hash(c)).cloned().collect();
         let own: Vec<Rc<Clause>> = hash.iter().map(|h| Rc::clone(&h.clause)).collect();
-        let tuples = clamp_rows(
-            outer_path.rows * inner_path.rows * self.join_selectivity(outer, inner, &own, JoinKind::Inner),
-        );
+        let tuples =
+            clamp_rows(outer_path.rows * inner_path.rows * self.join_selectivity(outer, inner, &own, JoinKind::Inner));
         let cost = joincost::hash_join(
             s,
             &self.sides(outer_path, inner_path),
@@ -369,7 +374,8 @@ impl<'a> Level<'a> {
         unique: bool,
     ) {
         let all = self.equalities(outer, inner, &input.clauses, false);
-        let (mut outer_keys, mut inner_keys, mut merge): (Vec<PathKey>, Vec<PathKey>, Vec<JoinEquality>) = Default::default();
+        let (mut outer_keys, mut inner_keys, mut merge): (Vec<PathKey>, Vec<PathKey>, Vec<JoinEquality>) =
+            Default::default();
         for e in all {
             let Some((op, l, r)) = e.clause.binary() else { continue };
             let (o, i) = if e.left_is_outer { (l, r) } else { (r, l) };
@@ -403,7 +409,10 @@ impl<'a> Level<'a> {
         let has = |level: &Self, p: &Path<'a>, keys: &[PathKey]| {
             keys.iter().all(|k| {
                 level.classes.get(k.class).is_some_and(|c| {
-                    c.members.iter().any(|m| !m.relids.is_empty() && p.target.exprs.iter().any(|(e, _)| *e == m.expr || *strip_relabel(e) == m.key))
+                    c.members.iter().any(|m| {
+                        !m.relids.is_empty()
+                            && p.target.exprs.iter().any(|(e, _)| *e == m.expr || *strip_relabel(e) == m.key)
+                    })
                 })
             })
         };
@@ -447,7 +456,8 @@ impl<'a> Level<'a> {
             JoinKind::Right | JoinKind::Full => Vec::new(),
             _ => self.useful_pathkeys(rel, &o.pathkeys),
         };
-        let join = JoinPath { kind, outer: o, inner: i, clauses: rest, filter: input.filter.clone(), inner_unique: unique };
+        let join =
+            JoinPath { kind, outer: o, inner: i, clauses: rest, filter: input.filter.clone(), inner_unique: unique };
         let path = self.finish_path(rel, PathKind::Merge { join, merge }, cost, disabled, keys, &input.filter);
         rel.list.add(path);
     }

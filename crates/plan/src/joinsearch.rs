@@ -96,7 +96,14 @@ impl<'a> Level<'a> {
             })
     }
 
-    fn join_two(&mut self, region: &Region, left: &Rel<'a>, right: &Rel<'a>, into: Option<Rel<'a>>, last: &[Rc<Clause>]) -> SqlResult<Rel<'a>> {
+    fn join_two(
+        &mut self,
+        region: &Region,
+        left: &Rel<'a>,
+        right: &Rel<'a>,
+        into: Option<Rel<'a>>,
+        last: &[Rc<Clause>],
+    ) -> SqlResult<Rel<'a>> {
         let mut clauses = self.meeting(region, &left.relids, &right.relids);
         clauses.extend_from_slice(last);
         let input = JoinInput { kind: JoinKind::Inner, clauses, filter: Vec::new(), domain: region.domain };
@@ -109,7 +116,13 @@ impl<'a> Level<'a> {
         Ok(rel)
     }
 
-    fn search(&mut self, region: &Region, items: Vec<Rel<'a>>, all: &Relids, last: &[Rc<Clause>]) -> SqlResult<Rel<'a>> {
+    fn search(
+        &mut self,
+        region: &Region,
+        items: Vec<Rel<'a>>,
+        all: &Relids,
+        last: &[Rc<Clause>],
+    ) -> SqlResult<Rel<'a>> {
         // Items that conditions connect are joined among themselves first.
         let n = items.len();
         let mut group: Vec<usize> = (0..n).collect();
@@ -151,7 +164,13 @@ impl<'a> Level<'a> {
     }
 
     /// Joins the two whose join is smallest, again and again.
-    fn greedy(&mut self, region: &Region, mut rels: Vec<Rel<'a>>, all: &Relids, last: &[Rc<Clause>]) -> SqlResult<Rel<'a>> {
+    fn greedy(
+        &mut self,
+        region: &Region,
+        mut rels: Vec<Rel<'a>>,
+        all: &Relids,
+        last: &[Rc<Clause>],
+    ) -> SqlResult<Rel<'a>> {
         while rels.len() > 1 {
             let mut best: Option<(f64, usize, usize)> = None;
             for (i, a) in rels.iter().enumerate() {

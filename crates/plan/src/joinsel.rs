@@ -41,7 +41,9 @@ impl<'a> Level<'a> {
                 1.0 - self.equal_join(&equal, &self.examine(left), &self.examine(right), join)
             }
             Some("scalarltjoinsel" | "scalarlejoinsel" | "scalargtjoinsel" | "scalargejoinsel") => DEFAULT_INEQUALITY,
-            Some("likejoinsel" | "regexeqjoinsel" | "iclikejoinsel" | "icregexeqjoinsel" | "prefixjoinsel") => DEFAULT_MATCH,
+            Some("likejoinsel" | "regexeqjoinsel" | "iclikejoinsel" | "icregexeqjoinsel" | "prefixjoinsel") => {
+                DEFAULT_MATCH
+            }
             Some("nlikejoinsel" | "regexnejoinsel" | "icnlikejoinsel" | "icregexnejoinsel") => 1.0 - DEFAULT_MATCH,
             Some("contjoinsel") => 0.001,
             Some("areajoinsel") => 0.005,
@@ -77,12 +79,8 @@ impl<'a> Level<'a> {
             for (x, fx) in a.values.iter().zip(&a.numbers) {
                 let found = b.values.iter().enumerate().find(|(i, y)| {
                     !matched_b.get(*i).copied().unwrap_or(true)
-                        && values::compare(
-                            self.catalog(),
-                            (a.value_type, x),
-                            (b.value_type, y),
-                            op.input_collation,
-                        ) == Some(std::cmp::Ordering::Equal)
+                        && values::compare(self.catalog(), (a.value_type, x), (b.value_type, y), op.input_collation)
+                            == Some(std::cmp::Ordering::Equal)
                 });
                 let fx = f64::from(*fx);
                 if let Some((i, _)) = found {

@@ -238,7 +238,11 @@ impl<'a> Level<'a> {
             Expr::Op(o) | Expr::Distinct(o) | Expr::NullIf(o) => !function(o.function),
             Expr::ScalarArrayOp(s) => !function(s.function),
             Expr::Aggref(a) => !function(a.function),
-            Expr::WindowFunc(_) | Expr::NextValue(_) | Expr::SubLink(_) | Expr::SubPlan(_) | Expr::CoerceToDomain(_) => true,
+            Expr::WindowFunc(_)
+            | Expr::NextValue(_)
+            | Expr::SubLink(_)
+            | Expr::SubPlan(_)
+            | Expr::CoerceToDomain(_) => true,
             // A value that an init plan sets is not handed to workers.
             Expr::Param(p) => p.kind == ParamKind::Exec,
             _ => false,
@@ -288,7 +292,17 @@ impl<'a> Level<'a> {
         match e {
             Expr::Const(c) => Some(c.value.clone()),
             _ => {
-                let unknown = |x: &Expr| matches!(x, Expr::Var(_) | Expr::Param(_) | Expr::Aggref(_) | Expr::SubPlan(_) | Expr::SubLink(_) | Expr::CaseTest(_));
+                let unknown = |x: &Expr| {
+                    matches!(
+                        x,
+                        Expr::Var(_)
+                            | Expr::Param(_)
+                            | Expr::Aggref(_)
+                            | Expr::SubPlan(_)
+                            | Expr::SubLink(_)
+                            | Expr::CaseTest(_)
+                    )
+                };
                 if exprs::any(e, &mut |x| unknown(x)) || self.is_volatile(e) {
                     return None;
                 }

@@ -57,7 +57,12 @@ pub fn for_each_child<'n>(node: &'n PlanNode, f: &mut dyn FnMut(&'n PlanNode)) {
 }
 
 /// Makes the aliases of the scanned relations unique: `t`, `t_1`, …
-pub(crate) fn unique_aliases(range_table: &mut [PlanRelation], root: &PlanNode, subplans: &[PlanNode], parents: &[usize]) {
+pub(crate) fn unique_aliases(
+    range_table: &mut [PlanRelation],
+    root: &PlanNode,
+    subplans: &[PlanNode],
+    parents: &[usize],
+) {
     let mut scanned: HashSet<usize> = parents.iter().copied().collect();
     used(root, &mut scanned);
     subplans.iter().for_each(|s| used(s, &mut scanned));

@@ -78,16 +78,21 @@ impl<'a> Level<'a> {
             },
             _ => match value {
                 Some(None) => 0.0,
-                Some(Some(d)) if on_left => {
-                    self.pattern(&v, name, operator, collation, (type_of(other), &d), negate)
-                }
+                Some(Some(d)) if on_left => self.pattern(&v, name, operator, collation, (type_of(other), &d), negate),
                 _ => default,
             },
         }
     }
 
     /// Whether `value operator constant` (or the other way round) holds.
-    fn holds(&self, operator: Oid, collation: Oid, value: Typed<'_>, constant: Typed<'_>, on_left: bool) -> Option<bool> {
+    fn holds(
+        &self,
+        operator: Oid,
+        collation: Oid,
+        value: Typed<'_>,
+        constant: Typed<'_>,
+        on_left: bool,
+    ) -> Option<bool> {
         let amops = self.catalog().amops_of_operator(operator);
         if let Some(a) = amops.iter().find(|a| a.access_method == BTREE && a.purpose == b's')
             && let Some(order) = values::compare(self.catalog(), value, constant, collation)
@@ -137,11 +142,8 @@ impl<'a> Level<'a> {
     ) -> f64 {
         let nulls = v.null_fraction();
         // The negated estimate looks for the equal value all the same.
-        let equality = if negate {
-            self.catalog().operator(operator).map_or(operator, |o| o.negator)
-        } else {
-            operator
-        };
+        let equality =
+            if negate { self.catalog().operator(operator).map_or(operator, |o| o.negator) } else { operator };
         let s = if v.unique && v.tuples >= 1.0 {
             1.0 / v.tuples
         } else if v.stats.is_some() {
@@ -359,11 +361,8 @@ impl<'a> Level<'a> {
         let Some(text) = constant.1.as_bytes() else { return default };
         let fixed = crate::patterns::fixed_prefix(crate::patterns::PatternKind::of_estimator(name), text);
         let nulls = v.null_fraction();
-        let positive = if negate {
-            self.catalog().operator(operator).map_or(operator, |o| o.negator)
-        } else {
-            operator
-        };
+        let positive =
+            if negate { self.catalog().operator(operator).map_or(operator, |o| o.negator) } else { operator };
         let equality = self.text_operator(v.type_oid, 3);
         let mut s = if fixed.exact {
             let prefix = Datum::bytes(&fixed.prefix);
@@ -376,8 +375,11 @@ impl<'a> Level<'a> {
             let mut s = match by_histogram {
                 Some((s, size)) if size >= 100 => s,
                 partial => {
-                    let prefix =
-                        if fixed.prefix.is_empty() { 1.0 } else { self.prefix_selectivity(v, collation, &fixed.prefix) };
+                    let prefix = if fixed.prefix.is_empty() {
+                        1.0
+                    } else {
+                        self.prefix_selectivity(v, collation, &fixed.prefix)
+                    };
                     let guess = prefix * fixed.rest;
                     match partial {
                         None => guess,
@@ -410,7 +412,13 @@ impl<'a> Level<'a> {
         self.catalog().family_operator(Oid(family), Oid(ty), Oid(ty), strategy)
     }
 
-    fn histogram_matches(&self, v: &VariableStats, op: Oid, collation: Oid, constant: Typed<'_>) -> Option<(f64, usize)> {
+    fn histogram_matches(
+        &self,
+        v: &VariableStats,
+        op: Oid,
+        collation: Oid,
+        constant: Typed<'_>,
+    ) -> Option<(f64, usize)> {
         let h = v.histogram().filter(|h| h.values.len() >= 10)?;
         let inner = h.values.get(1..h.values.len() - 1)?;
         let mut matching = 0;
@@ -423,11 +431,9 @@ impl<'a> Level<'a> {
     }
 
     fn prefix_selectivity(&self, v: &VariableStats, collation: Oid, prefix: &[u8]) -> f64 {
-        let (Some(ge), Some(lt), Some(eq)) = (
-            self.text_operator(v.type_oid, 4),
-            self.text_operator(v.type_oid, 1),
-            self.text_operator(v.type_oid, 3),
-        ) else {
+        let (Some(ge), Some(lt), Some(eq)) =
+            (self.text_operator(v.type_oid, 4), self.text_operator(v.type_oid, 1), self.text_operator(v.type_oid, 3))
+        else {
             return DEFAULT_MATCH;
         };
         let low = Datum::bytes(prefix);
@@ -461,5 +467,6 @@ fn is_ordered_otherwise(level: &Level<'_>, h: &StatisticSlot, test: &Inequality)
     let families = catalog.amops_of_operator(test.operator);
     let same_family =
         catalog.amops_of_operator(h.operator).iter().any(|a| families.iter().any(|b| a.family == b.family));
-    !same_family || (h.collation != test.collation && !(is_c_like(catalog, h.collation) && is_c_like(catalog, test.collation)))
+    !same_family
+        || (h.collation != test.collation && !(is_c_like(catalog, h.collation) && is_c_like(catalog, test.collation)))
 }

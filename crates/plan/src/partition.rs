@@ -132,7 +132,9 @@ impl crate::context::Evaluate for ConstantsOf<'_, '_> {
         if let Expr::Const(c) = e {
             return Some(c.value.clone());
         }
-        let open = |x: &Expr| matches!(x, Expr::Var(_) | Expr::Param(_) | Expr::Aggref(_) | Expr::SubPlan(_) | Expr::SubLink(_));
+        let open = |x: &Expr| {
+            matches!(x, Expr::Var(_) | Expr::Param(_) | Expr::Aggref(_) | Expr::SubPlan(_) | Expr::SubLink(_))
+        };
         if self.0.is_mutable(e) || exprs::any(e, &mut |x| open(x)) {
             return None;
         }
@@ -225,8 +227,7 @@ fn run_time_pruning(level: &Level<'_>, rel: &Rel<'_>, children: &[usize]) -> Sql
             && !exprs::any(e, &mut |x| matches!(x, Expr::SubPlan(_)))
             && (level.is_mutable(e) || exprs::any(e, &mut |x| matches!(x, Expr::Param(_))))
     };
-    let conditions: Vec<Expr> =
-        rel.restrictions.iter().filter(|c| late(&c.expr)).map(|c| c.expr.clone()).collect();
+    let conditions: Vec<Expr> = rel.restrictions.iter().filter(|c| late(&c.expr)).map(|c| c.expr.clone()).collect();
     if conditions.is_empty() {
         return Ok(None);
     }
@@ -246,7 +247,8 @@ pub(crate) fn add_append_paths<'a>(level: &mut Level<'a>, rel: &mut Rel<'a>) -> 
     let mut partial = Some(Vec::new());
     for &c in &rel.children {
         let child = level.rel(c)?;
-        cheapest.push(Rc::clone(child.list.cheapest_total().ok_or_else(|| SqlError::internal("a child without path"))?));
+        cheapest
+            .push(Rc::clone(child.list.cheapest_total().ok_or_else(|| SqlError::internal("a child without path"))?));
         partial = partial.and_then(|mut list: Vec<Rc<Path<'a>>>| {
             list.push(Rc::clone(child.list.partial.first()?));
             Some(list)
@@ -270,12 +272,15 @@ pub(crate) fn add_append_paths<'a>(level: &mut Level<'a>, rel: &mut Rel<'a>) -> 
             if !can_sort(level, child, &wanted) {
                 return Ok(());
             }
-            let mut found = child.list.paths.iter().filter(|p| contained_in(&wanted, &p.pathkeys)).cloned().collect::<Vec<_>>();
+            let mut found =
+                child.list.paths.iter().filter(|p| contained_in(&wanted, &p.pathkeys)).cloned().collect::<Vec<_>>();
             natural |= !found.is_empty();
             if found.is_empty() {
                 found.push(Rc::new(level.sort_path(best, wanted.clone(), -1.0)));
             }
-            found.sort_by(|a, b| (a.disabled, a.total).partial_cmp(&(b.disabled, b.total)).unwrap_or(std::cmp::Ordering::Equal));
+            found.sort_by(|a, b| {
+                (a.disabled, a.total).partial_cmp(&(b.disabled, b.total)).unwrap_or(std::cmp::Ordering::Equal)
+            });
             sorted.extend(found.into_iter().next());
         }
         if natural {
@@ -287,9 +292,10 @@ pub(crate) fn add_append_paths<'a>(level: &mut Level<'a>, rel: &mut Rel<'a>) -> 
 
 fn can_sort(level: &Level<'_>, child: &Rel<'_>, keys: &[PathKey]) -> bool {
     keys.iter().all(|k| {
-        level.classes.get(k.class).is_some_and(|c| {
-            c.members.iter().any(|m| child.target.exprs.iter().any(|(e, _)| *e == m.expr))
-        })
+        level
+            .classes
+            .get(k.class)
+            .is_some_and(|c| c.members.iter().any(|m| child.target.exprs.iter().any(|(e, _)| *e == m.expr)))
     })
 }
 
@@ -370,10 +376,8 @@ fn merge_append_path<'a>(
     prune: Option<PrunePlan>,
 ) -> Path<'a> {
     let rows: f64 = children.iter().map(|c| c.rows).sum();
-    let input = Cost {
-        startup: children.iter().map(|c| c.startup).sum(),
-        total: children.iter().map(|c| c.total).sum(),
-    };
+    let input =
+        Cost { startup: children.iter().map(|c| c.startup).sum(), total: children.iter().map(|c| c.total).sum() };
     let c = if children.len() == 1 { input } else { cost::merge_append(level.settings(), children.len(), input, rows) };
     Path {
         target: Rc::clone(&rel.target),

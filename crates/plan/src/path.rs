@@ -119,35 +119,113 @@ pub struct JoinEquality {
 #[derive(Clone)]
 pub enum PathKind<'a> {
     /// No row needed; `filter` is constant.
-    Result { child: Option<Rc<Path<'a>>>, filter: Vec<Expr> },
+    Result {
+        child: Option<Rc<Path<'a>>>,
+        filter: Vec<Expr>,
+    },
     /// Never a row.
     Empty,
-    SeqScan { rti: usize },
+    SeqScan {
+        rti: usize,
+    },
     Index(Rc<IndexPath>),
-    BitmapHeap { rti: usize, bitmap: Rc<Bitmap> },
-    Tid { rti: usize, clauses: Vec<Rc<Clause>> },
-    TidRange { rti: usize, clauses: Vec<Rc<Clause>> },
-    Subquery { rti: usize, level: Rc<Level<'a>>, child: Rc<Path<'a>> },
-    Function { rti: usize },
-    Values { rti: usize },
-    Cte { rti: usize, subplan: usize, name: String },
-    Append { children: Vec<Rc<Path<'a>>>, prune: Option<PrunePlan>, removed: usize },
-    MergeAppend { children: Vec<Rc<Path<'a>>>, prune: Option<PrunePlan> },
+    BitmapHeap {
+        rti: usize,
+        bitmap: Rc<Bitmap>,
+    },
+    Tid {
+        rti: usize,
+        clauses: Vec<Rc<Clause>>,
+    },
+    TidRange {
+        rti: usize,
+        clauses: Vec<Rc<Clause>>,
+    },
+    Subquery {
+        rti: usize,
+        level: Rc<Level<'a>>,
+        child: Rc<Path<'a>>,
+    },
+    Function {
+        rti: usize,
+    },
+    Values {
+        rti: usize,
+    },
+    Cte {
+        rti: usize,
+        subplan: usize,
+        name: String,
+    },
+    Append {
+        children: Vec<Rc<Path<'a>>>,
+        prune: Option<PrunePlan>,
+        removed: usize,
+    },
+    MergeAppend {
+        children: Vec<Rc<Path<'a>>>,
+        prune: Option<PrunePlan>,
+    },
     NestLoop(JoinPath<'a>),
-    Merge { join: JoinPath<'a>, merge: Vec<JoinEquality> },
-    Hash { join: JoinPath<'a>, hash: Vec<JoinEquality> },
-    Material { child: Rc<Path<'a>> },
+    Merge {
+        join: JoinPath<'a>,
+        merge: Vec<JoinEquality>,
+    },
+    Hash {
+        join: JoinPath<'a>,
+        hash: Vec<JoinEquality>,
+    },
+    Material {
+        child: Rc<Path<'a>>,
+    },
     /// `by_ref`: sort columns by `sort_group_ref` instead of by path keys.
-    Sort { child: Rc<Path<'a>>, presorted: usize },
-    Aggregate { child: Rc<Path<'a>>, strategy: AggregateStrategy, split: AggregateSplit, groups: Vec<GroupColumn>, having: Vec<Expr> },
-    Group { child: Rc<Path<'a>>, groups: Vec<GroupColumn>, having: Vec<Expr> },
-    Unique { child: Rc<Path<'a>>, groups: Vec<GroupColumn> },
-    SetOp { outer: Rc<Path<'a>>, inner: Rc<Path<'a>>, kind: SetOperationKind, all: bool, groups: Vec<GroupColumn> },
-    Limit { child: Rc<Path<'a>>, offset: Option<Expr>, count: Option<Expr>, ties: Vec<GroupColumn> },
-    Gather { child: Rc<Path<'a>>, workers: usize },
-    GatherMerge { child: Rc<Path<'a>>, workers: usize },
-    Projection { child: Rc<Path<'a>> },
-    ProjectSet { child: Rc<Path<'a>> },
+    Sort {
+        child: Rc<Path<'a>>,
+        presorted: usize,
+    },
+    Aggregate {
+        child: Rc<Path<'a>>,
+        strategy: AggregateStrategy,
+        split: AggregateSplit,
+        groups: Vec<GroupColumn>,
+        having: Vec<Expr>,
+    },
+    Group {
+        child: Rc<Path<'a>>,
+        groups: Vec<GroupColumn>,
+        having: Vec<Expr>,
+    },
+    Unique {
+        child: Rc<Path<'a>>,
+        groups: Vec<GroupColumn>,
+    },
+    SetOp {
+        outer: Rc<Path<'a>>,
+        inner: Rc<Path<'a>>,
+        kind: SetOperationKind,
+        all: bool,
+        groups: Vec<GroupColumn>,
+    },
+    Limit {
+        child: Rc<Path<'a>>,
+        offset: Option<Expr>,
+        count: Option<Expr>,
+        ties: Vec<GroupColumn>,
+    },
+    Gather {
+        child: Rc<Path<'a>>,
+        workers: usize,
+    },
+    GatherMerge {
+        child: Rc<Path<'a>>,
+        workers: usize,
+    },
+    Projection {
+        child: Rc<Path<'a>>,
+    },
+    ProjectSet {
+        child: Rc<Path<'a>>,
+    },
 }
 
 /// A grouping column of an upper path.
@@ -175,7 +253,12 @@ impl<'a> Path<'a> {
     }
 
     /// The same path, computing another target (`create_projection_path`).
-    pub fn projected(self: &Rc<Self>, target: &Rc<Target>, target_parallel_safe: bool, cpu_tuple_cost: f64) -> Rc<Path<'a>> {
+    pub fn projected(
+        self: &Rc<Self>,
+        target: &Rc<Target>,
+        target_parallel_safe: bool,
+        cpu_tuple_cost: f64,
+    ) -> Rc<Path<'a>> {
         if let PathKind::Projection { child } = &self.kind {
             return child.projected(target, target_parallel_safe, cpu_tuple_cost);
         }
@@ -186,8 +269,8 @@ impl<'a> Path<'a> {
         let same = old.same_exprs(target);
         if same || self.can_project() {
             new.startup += target.cost.startup - old.cost.startup;
-            new.total += target.cost.startup - old.cost.startup
-                + (target.cost.per_tuple - old.cost.per_tuple) * self.rows;
+            new.total +=
+                target.cost.startup - old.cost.startup + (target.cost.per_tuple - old.cost.per_tuple) * self.rows;
             return Rc::new(new);
         }
         new.startup = self.startup + target.cost.startup;

@@ -117,7 +117,9 @@ fn regex(pattern: &[u8], ignore_case: bool) -> FixedPrefix {
     if ignore_case {
         return none(body);
     }
-    let plain = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b' ' | b'-' | b'/' | b',' | b':' | b';' | b'@') || !c.is_ascii();
+    let plain = |c: &u8| {
+        c.is_ascii_alphanumeric() || matches!(c, b'_' | b' ' | b'-' | b'/' | b',' | b':' | b';' | b'@') || !c.is_ascii()
+    };
     if let Some(inner) = body.strip_prefix(b"(").and_then(|b| b.strip_suffix(b")$"))
         && inner.iter().all(plain)
     {

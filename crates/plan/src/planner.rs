@@ -17,8 +17,8 @@ use crate::level::Level;
 use crate::node::PlannedStatement;
 use crate::path::{Path, PathList, compare_fractional};
 use crate::rel::{ColumnType, Rel, Target};
-use crate::relsize;
 use crate::relids::Relids;
+use crate::relsize;
 
 /// Plans a statement.
 pub fn plan(query: &Query, input: PlanInput<'_>) -> SqlResult<PlannedStatement> {
@@ -42,7 +42,8 @@ pub(crate) fn choose<'a>(list: &PathList<'a>, tuple_fraction: f64) -> SqlResult<
     if tuple_fraction <= 0.0 {
         return Ok(Rc::clone(cheapest));
     }
-    let fraction = if tuple_fraction >= 1.0 && cheapest.rows > 0.0 { tuple_fraction / cheapest.rows } else { tuple_fraction };
+    let fraction =
+        if tuple_fraction >= 1.0 && cheapest.rows > 0.0 { tuple_fraction / cheapest.rows } else { tuple_fraction };
     let mut best = cheapest;
     for p in &list.paths {
         if !Rc::ptr_eq(p, cheapest) && compare_fractional(best, p, fraction).is_gt() {
@@ -254,7 +255,10 @@ impl<'a> Level<'a> {
         }
         let (mut keep, mut moved) = (Vec::new(), Vec::new());
         for c in exprs::conjuncts(having) {
-            if exprs::has_aggregate(&c) || self.is_volatile(&c) || exprs::any(&c, &mut |x| matches!(x, Expr::SubPlan(_))) {
+            if exprs::has_aggregate(&c)
+                || self.is_volatile(&c)
+                || exprs::any(&c, &mut |x| matches!(x, Expr::SubPlan(_)))
+            {
                 keep.push(c);
             } else {
                 moved.push(c);
@@ -275,8 +279,7 @@ impl<'a> Level<'a> {
         let this = &*self;
         crate::prep::for_each_expr_mut(&mut q, &mut |e| {
             exprs::walk(e, &mut |x| {
-                let unsafe_function =
-                    |f: Oid| this.catalog().proc(f).is_none_or(|p| p.parallel == b'u');
+                let unsafe_function = |f: Oid| this.catalog().proc(f).is_none_or(|p| p.parallel == b'u');
                 match x {
                     Expr::Func(f) if unsafe_function(f.function) => ok = false,
                     Expr::Op(o) | Expr::Distinct(o) | Expr::NullIf(o) if unsafe_function(o.function) => ok = false,
@@ -329,9 +332,18 @@ impl<'a> Level<'a> {
         for &rti in &all {
             self.size_rel(rti)?;
         }
-        self.total_table_pages = all.iter().filter_map(|r| self.rel(*r).ok()).filter(|r| !r.dummy).map(|r| {
-            if r.children.is_empty() { r.pages } else { r.children.iter().filter_map(|c| self.rel(*c).ok()).map(|c| c.pages).sum() }
-        }).sum();
+        self.total_table_pages = all
+            .iter()
+            .filter_map(|r| self.rel(*r).ok())
+            .filter(|r| !r.dummy)
+            .map(|r| {
+                if r.children.is_empty() {
+                    r.pages
+                } else {
+                    r.children.iter().filter_map(|c| self.rel(*c).ok()).map(|c| c.pages).sum()
+                }
+            })
+            .sum();
         for &rti in &all {
             self.path_rel(rti, all.len() > 1)?;
         }
@@ -339,7 +351,11 @@ impl<'a> Level<'a> {
     }
 
     /// A query without FROM.
-    fn plan_result(&mut self, quals: Option<Expr>, keys: &mut dyn FnMut(&mut Self) -> SqlResult<()>) -> SqlResult<Rel<'a>> {
+    fn plan_result(
+        &mut self,
+        quals: Option<Expr>,
+        keys: &mut dyn FnMut(&mut Self) -> SqlResult<()>,
+    ) -> SqlResult<Rel<'a>> {
         keys(self)?;
         let mut rel = Rel::new(0, Relids::default(), self.tuple_fraction > 0.0);
         rel.rows = 1.0;
@@ -394,7 +410,10 @@ impl<'a> Level<'a> {
                     }
                 }
                 if row.row_security {
-                    return Err(SqlError::unsupported(format!("reading table \"{}\", which has row security,", row.name)));
+                    return Err(SqlError::unsupported(format!(
+                        "reading table \"{}\", which has row security,",
+                        row.name
+                    )));
                 }
                 if row.kind == b'm' && !row.populated {
                     return Err(SqlError::new(
@@ -633,7 +652,8 @@ impl<'a> Level<'a> {
             let mut vars = Vec::new();
             exprs::pull_vars(e, &mut |_| false, &mut vars);
             for v in vars {
-                let entry: &mut (Relids, bool, Expr) = needed.entry(exprs::as_var(&v)).or_insert((Relids::default(), false, v));
+                let entry: &mut (Relids, bool, Expr) =
+                    needed.entry(exprs::as_var(&v)).or_insert((Relids::default(), false, v));
                 match at {
                     Some(r) => entry.0.add(r),
                     None => entry.1 = true,
@@ -666,7 +686,8 @@ impl<'a> Level<'a> {
 }
 
 fn columns(types: &[(Oid, i32, Oid)]) -> Vec<ColumnType> {
-    let column = |&(type_oid, typmod, collation): &(Oid, i32, Oid)| ColumnType { type_oid, typmod, collation, not_null: false };
+    let column =
+        |&(type_oid, typmod, collation): &(Oid, i32, Oid)| ColumnType { type_oid, typmod, collation, not_null: false };
     types.iter().map(column).collect()
 }
 

@@ -68,9 +68,8 @@ impl<'a> Level<'a> {
     fn tid_operand<'c>(&self, c: &'c Expr, rti: usize, operators: &[Oid]) -> Option<&'c Expr> {
         let Expr::Op(op) = c else { return None };
         let [left, right] = op.args.as_slice() else { return None };
-        let outside = |e: &Expr| {
-            crate::exprs::type_of(e) == TID && crate::exprs::relids_of(e).is_empty() && !self.is_volatile(e)
-        };
+        let outside =
+            |e: &Expr| crate::exprs::type_of(e) == TID && crate::exprs::relids_of(e).is_empty() && !self.is_volatile(e);
         if !operators.contains(&op.operator) {
             return None;
         }
@@ -126,12 +125,8 @@ impl<'a> Level<'a> {
                 pathkeys: Vec::new(),
             });
         }
-        let range: Vec<Rc<Clause>> = rel
-            .restrictions
-            .iter()
-            .filter(|c| self.tid_operand(&c.expr, rti, &TID_ORDER).is_some())
-            .cloned()
-            .collect();
+        let range: Vec<Rc<Clause>> =
+            rel.restrictions.iter().filter(|c| self.tid_operand(&c.expr, rti, &TID_ORDER).is_some()).cloned().collect();
         if !range.is_empty() {
             let selectivity = self.clauses_selectivity(&range, None);
             let pages = (selectivity * rel.pages).ceil().max(1.0);
@@ -182,14 +177,11 @@ impl<'a> Level<'a> {
                 let kind = PathKind::Cte { rti: rel.rti, subplan: cte.subplan, name: name.clone() };
                 (kind, 0.0, 2.0 * s.cpu_tuple_cost)
             }
-            RangeTableKind::Result => {
-                (PathKind::Result { child: None, filter: Vec::new() }, 0.0, s.cpu_tuple_cost)
-            }
+            RangeTableKind::Result => (PathKind::Result { child: None, filter: Vec::new() }, 0.0, s.cpu_tuple_cost),
             _ => return Err(SqlError::internal("not a simple relation")),
         };
         let startup = startup + qual.startup + rel.target.cost.startup;
-        let total =
-            startup + (per_tuple + qual.per_tuple) * rel.tuples + rel.target.cost.per_tuple * rel.rows;
+        let total = startup + (per_tuple + qual.per_tuple) * rel.tuples + rel.target.cost.per_tuple * rel.rows;
         rel.list.add(Path {
             kind,
             target: Rc::clone(&rel.target),
@@ -209,7 +201,8 @@ impl<'a> Level<'a> {
     pub(crate) fn add_gather_paths(&mut self, list: &mut PathList<'a>, rows: Option<f64>) {
         let Some(cheapest) = list.partial.first().cloned() else { return };
         let s = self.settings();
-        let total_rows = |p: &Path<'a>| rows.unwrap_or_else(|| clamp_rows(p.rows * cost::parallel_divisor(s, p.workers)));
+        let total_rows =
+            |p: &Path<'a>| rows.unwrap_or_else(|| clamp_rows(p.rows * cost::parallel_divisor(s, p.workers)));
         list.add(self.gather_path(&cheapest, total_rows(&cheapest)));
         for p in list.partial.clone() {
             if !p.pathkeys.is_empty() {
@@ -218,7 +211,7 @@ impl<'a> Level<'a> {
         }
         // Sorting in the workers and merging gives the order that is asked for.
         let want = self.query_pathkeys.clone();
-        if want.is_empty() || !s.enable_gathermerge && false {
+        if want.is_empty() {
             return;
         }
         for p in list.partial.clone() {
@@ -232,8 +225,10 @@ impl<'a> Level<'a> {
             }
             let keys_available = want.iter().all(|k| {
                 self.classes.get(k.class).is_some_and(|c| {
-                    c.members.iter().any(|m| p.target.exprs.iter().any(|(e, _)| crate::exprs::strip_relabel(e) == &m.key)
-                        || matches!(m.key, Expr::Var(_)) && p.target.exprs.iter().any(|(e, _)| *e == m.key))
+                    c.members.iter().any(|m| {
+                        p.target.exprs.iter().any(|(e, _)| crate::exprs::strip_relabel(e) == &m.key)
+                            || matches!(m.key, Expr::Var(_)) && p.target.exprs.iter().any(|(e, _)| *e == m.key)
+                    })
                 })
             });
             if !keys_available {

@@ -65,11 +65,9 @@ impl<'a> Level<'a> {
                         let slot = if is_low { &mut r.low } else { &mut r.high };
                         *slot = Some(slot.map_or(one, |old: f64| old.min(one)));
                     }
-                    None => ranges.push(RangeQual {
-                        variable,
-                        low: is_low.then_some(one),
-                        high: (!is_low).then_some(one),
-                    }),
+                    None => {
+                        ranges.push(RangeQual { variable, low: is_low.then_some(one), high: (!is_low).then_some(one) })
+                    }
                 },
                 None => product *= one,
             }

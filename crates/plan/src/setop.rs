@@ -24,8 +24,10 @@ pub(crate) fn plan_set_operation<'a>(level: &mut Level<'a>) -> SqlResult<PathLis
     let path = plan_operation(level, &op)?;
     let mut rel = Rel::new(0, Relids::default(), level.tuple_fraction > 0.0);
     rel.rows = path.rows;
-    let target =
-        Target { exprs: level.query.targets.iter().map(|t| (t.expr.clone(), t.sort_group_ref)).collect(), ..Target::default() };
+    let target = Target {
+        exprs: level.query.targets.iter().map(|t| (t.expr.clone(), t.sort_group_ref)).collect(),
+        ..Target::default()
+    };
     let target = level.costed(target);
     let path = Rc::new(path).projected(&target, false, level.settings().cpu_tuple_cost);
     rel.target = target;

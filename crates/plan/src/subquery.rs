@@ -59,18 +59,24 @@ pub(crate) fn add_subquery_paths<'a>(level: &mut Level<'a>, rel: &mut Rel<'a>) -
 }
 
 /// The path that reads a subquery's rows.
-pub(crate) fn subquery_path<'a>(level: &Level<'a>, rel: &Rel<'a>, sub: &Rc<Level<'a>>, child: &Rc<Path<'a>>) -> Path<'a> {
+pub(crate) fn subquery_path<'a>(
+    level: &Level<'a>,
+    rel: &Rel<'a>,
+    sub: &Rc<Level<'a>>,
+    child: &Rc<Path<'a>>,
+) -> Path<'a> {
     let s = level.settings();
     let qual = level.clauses_cost(&rel.restrictions);
     let (mut startup, mut total) = (child.startup, child.total);
     let plain = rel.target.exprs.iter().all(|(e, _)| matches!(e, stegodon_nodes::Expr::Var(_)));
     let visible = sub.query.targets.iter().filter(|t| !t.junk).count();
-    let trivial = rel.restrictions.is_empty()
-        && plain
-        && rel.target.exprs.len() == visible
-        && rel.target.exprs.iter().enumerate().all(|(i, (e, _))| {
-            crate::exprs::as_var(e).is_some_and(|(_, a)| usize::from(a.0.unsigned_abs()) == i + 1)
-        });
+    let trivial =
+        rel.restrictions.is_empty()
+            && plain
+            && rel.target.exprs.len() == visible
+            && rel.target.exprs.iter().enumerate().all(|(i, (e, _))| {
+                crate::exprs::as_var(e).is_some_and(|(_, a)| usize::from(a.0.unsigned_abs()) == i + 1)
+            });
     if !trivial {
         startup += qual.startup + rel.target.cost.startup;
         total += qual.startup + rel.target.cost.startup;

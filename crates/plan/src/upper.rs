@@ -135,12 +135,12 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     let grouping = !q.group_by.is_empty() || q.has_aggregates || q.having.is_some();
     let plain_limit = limits.count > 0 && limits.offset >= 0;
     let limit_tuples = if plain_limit { limits.count as f64 + limits.offset as f64 } else { -1.0 };
-    level.limit_tuples =
-        if grouping || !q.distinct.is_empty() || q.has_target_srfs { -1.0 } else { limit_tuples };
+    level.limit_tuples = if grouping || !q.distinct.is_empty() || q.has_target_srfs { -1.0 } else { limit_tuples };
     let group_by = ordered_groups(&q.group_by, &q.order_by);
 
     // What is computed where.
-    let final_target = Target { exprs: q.targets.iter().map(|t| (t.expr.clone(), t.sort_group_ref)).collect(), ..Target::default() };
+    let final_target =
+        Target { exprs: q.targets.iter().map(|t| (t.expr.clone(), t.sort_group_ref)).collect(), ..Target::default() };
     let having = q.having.clone().map(exprs::conjuncts).unwrap_or_default();
     let has_srfs = q.has_target_srfs && q.targets.iter().any(|t| exprs::has_srf(&t.expr));
     if has_srfs {
@@ -151,11 +151,7 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
         Some(late) => reduced(&final_target, late),
         None => final_target.clone(),
     };
-    let scan_target = if grouping {
-        group_input(&sort_input, &group_by, &having)
-    } else {
-        sort_input.clone()
-    };
+    let scan_target = if grouping { group_input(&sort_input, &group_by, &having) } else { sort_input.clone() };
     let mut final_exprs: Vec<Expr> = scan_target.exprs.iter().map(|(e, _)| e.clone()).collect();
     if grouping {
         final_exprs.extend(having.iter().cloned());
@@ -171,9 +167,8 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
         if !q.distinct.is_empty() {
             distinct_keys = level.clause_pathkeys(&q.distinct);
         }
-        sort_keys = level
-            .clause_pathkeys(&q.order_by)
-            .ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
+        sort_keys =
+            level.clause_pathkeys(&q.order_by).ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
         level.query_pathkeys = if let Some(g) = group_keys.as_ref().filter(|g| !g.is_empty()) {
             g.clone()
         } else if grouping && group_by.is_empty() {
@@ -192,7 +187,7 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     if rel.parallel && !parallel_target && rel.relids.len() >= 1 {
         // Gathered before what workers may not do.
         let mut list = std::mem::take(&mut rel.list);
-        level.add_gather_paths(&mut list, None);
+        level.add_gather_paths(&mut list, Some(rel.rows));
         list.partial.clear();
         rel.list = list;
         rel.parallel = false;
@@ -209,7 +204,7 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
             let mut kept = PathList::new(list.consider_startup);
             kept.partial.clone_from(&list.partial);
             kept.paths.clone_from(&list.paths);
-            level.add_gather_paths(&mut kept, None);
+            level.add_gather_paths(&mut kept, Some(rel.rows));
             list = kept;
         }
     }
@@ -218,12 +213,7 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
 
     if grouping {
         let target = level.costed(without_srfs(&sort_input));
-        let g = Grouping {
-            group_by: group_by.clone(),
-            keys: group_keys.clone(),
-            having: having.clone(),
-            target,
-        };
+        let g = Grouping { group_by: group_by.clone(), keys: group_keys.clone(), having: having.clone(), target };
         rel = crate::grouping::plan_grouping(level, rel, &g)?;
     }
     if has_srfs {
@@ -254,9 +244,8 @@ pub(crate) fn finish_output<'a>(level: &mut Level<'a>, rel: Rel<'a>, limits: Lim
     let q = level.query.clone();
     let mut rel = rel;
     if !q.order_by.is_empty() {
-        let keys = level
-            .clause_pathkeys(&q.order_by)
-            .ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
+        let keys =
+            level.clause_pathkeys(&q.order_by).ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
         let plain_limit = limits.count > 0 && limits.offset >= 0;
         let limit = if plain_limit { limits.count as f64 + limits.offset as f64 } else { -1.0 };
         let target = Rc::clone(&rel.target);
@@ -370,7 +359,8 @@ fn postponed_columns(
             }
             continue;
         }
-        if sorted(t) || exprs::any(&t.expr, &mut |x| matches!(x, Expr::Aggref(_))) && matches!(t.expr, Expr::Aggref(_)) {
+        if sorted(t) || exprs::any(&t.expr, &mut |x| matches!(x, Expr::Aggref(_))) && matches!(t.expr, Expr::Aggref(_))
+        {
             continue;
         }
         if level.is_volatile(&t.expr) {
@@ -449,7 +439,7 @@ fn order<'a>(
     let safe = target.exprs.iter().all(|(e, _)| level.is_parallel_safe(e));
     let project = |level: &Level<'a>, p: Path<'a>| -> Rc<Path<'a>> {
         let p = Rc::new(p);
-        if p.target.same_exprs(target) || target.exprs.iter().any(|(e, _)| exprs::has_srf(e)) || level.query.distinct_on && false {
+        if p.target.same_exprs(target) || target.exprs.iter().any(|(e, _)| exprs::has_srf(e)) {
             return p;
         }
         // Late columns are added by the caller.
@@ -502,8 +492,7 @@ fn limit_path<'a>(level: &Level<'a>, child: &Rc<Path<'a>>, limits: Limits) -> Sq
     let (mut rows, mut startup, mut total) = (child.rows, child.startup, child.total);
     let input = Cost { startup: child.startup, total: child.total };
     if limits.offset != 0 {
-        let skipped =
-            if limits.offset > 0 { limits.offset as f64 } else { clamp_rows(child.rows * 0.10) }.min(rows);
+        let skipped = if limits.offset > 0 { limits.offset as f64 } else { clamp_rows(child.rows * 0.10) }.min(rows);
         if child.rows > 0.0 {
             startup += (input.total - input.startup) * skipped / child.rows;
         }

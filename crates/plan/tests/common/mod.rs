@@ -133,7 +133,12 @@ impl Judge {
         self.explain_with(sql, settings, &ExplainOptions::default())
     }
 
-    pub fn explain_with(&self, sql: &str, settings: &PlannerSettings, options: &ExplainOptions) -> Result<Vec<String>, String> {
+    pub fn explain_with(
+        &self,
+        sql: &str,
+        settings: &PlannerSettings,
+        options: &ExplainOptions,
+    ) -> Result<Vec<String>, String> {
         let format = FormatSettings::default();
         let session = NoSession::default();
         let types = TypeContext::new(&self.view, &format);
