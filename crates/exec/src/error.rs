@@ -23,10 +23,6 @@ pub(crate) fn unwrap(error: DataFusionError) -> SqlError {
     }
 }
 
-/// Whether DataFusion ran out of the memory it was given.
-pub(crate) fn is_exhausted(error: &DataFusionError) -> bool {
-    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
-}
 
 fn out_of_memory(what: &str) -> SqlError {
     SqlError::new(SqlState::OutOfMemory, "out of memory").detail(what.to_owned())
@@ -71,7 +67,6 @@ mod tests {
     #[test]
     fn exhaustion_is_out_of_memory() {
         let error = DataFusionError::ResourcesExhausted("hash".to_owned());
-        assert!(is_exhausted(&error));
         assert_eq!(unwrap(error).state, SqlState::OutOfMemory);
     }
 }

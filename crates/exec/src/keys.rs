@@ -41,9 +41,11 @@ impl KeyEncoding {
         let ty = execution.view.type_desc(type_oid)?;
         let layout = ty.layout.ok_or_else(|| SqlError::unsupported(format_args!("type {}", ty.name)))?;
         let collation = execution.view.collation(collation)?;
-        match keeps {
-            Keeps::Equality => collation.check_equality()?,
-            Keeps::Order => collation.check_order()?,
+        if ty.collation.is_valid() {
+            match keeps {
+                Keeps::Equality => collation.check_equality()?,
+                Keeps::Order => collation.check_order()?,
+            }
         }
         let own = is_own_key(&ty);
         Ok(Self { ty, layout, collation, keeps, own, widen: false })

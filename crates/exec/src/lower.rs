@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
             }
             PlanKind::ProjectSet { child } => {
                 let child = self.node(child, partitions)?;
-                crate::project_set::plan(self, node, child)
+                crate::sets::project_set(self, node, child)
             }
             PlanKind::SeqScan { relation, .. } => {
                 let rows = self.heap_rows(node, *relation, &[])?;
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
                 self.evaluate(&over_child(node, *relation)?, rows, Columns::ONLY)
             }
             PlanKind::FunctionScan { relation, functions, columns, ordinality } => {
-                let rows = crate::function_scan::plan(self, functions, columns, *ordinality)?;
+                let rows = crate::sets::function_scan(self, functions, columns, *ordinality)?;
                 self.evaluate(&over_child(node, *relation)?, rows, Columns::ONLY)
             }
             PlanKind::ValuesScan { relation, rows } => {
@@ -545,6 +545,8 @@ impl<'a> Lowering<'a> {
         };
         let (outer, outer_keys, _) = side(&join.outer, clauses.iter().map(|c| &c.outer).collect(), partitions, true)?;
         let (inner, inner_keys, _) = side(&join.inner, clauses.iter().map(|c| &c.inner).collect(), 1, false)?;
+        // Each worker merges the whole inner side; a hash table is shared.
+        let inner = if hashed { inner } else { crate::prepare::replicate(inner, partitions) };
         let (outer_width, inner_width) = (outer.schema().fields().len(), inner.schema().fields().len());
         let variables = |var: &Var| {
             let side = if var.source == VarSource::Inner { Side::Inner } else { Side::Outer };
