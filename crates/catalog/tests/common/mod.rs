@@ -59,6 +59,8 @@ pub fn read_all(catalog: &Catalog) -> (usize, BTreeMap<String, Vec<String>>) {
             note(format!("body of {}", proc.name), read_queries(tree, catalog).map(|_| ()));
         }
     }
-    refused.values_mut().for_each(|whats| whats.sort());
+    for whats in refused.values_mut() {
+        whats.sort();
+    }
     (read, refused)
 }
