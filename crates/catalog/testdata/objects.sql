@@ -32,8 +32,17 @@ create view s.v9 as select v8.a from s.v8 union select 1 union all (select 2 ord
 create view s.v10 as select a, (select count(*) from s.p1 where p1.a = t.a + 1), percentile_cont(0.5) within group (order by o) from s.t group by a, t.a+1;
 create view s.v11 as select t.a + 1 as z, count(*) from s.t group by t.a + 1 having t.a + 1 > 5 order by t.a + 1;
 create view s.v12 as select * from rows from (generate_series(1,3), json_to_recordset('[{"a":1}]') as (a int, b text)) as z(p,q,r);
-create materialized view s.mv as select count(*) from s.t;
 create function s.f1(a int default 1+1, b text default 'q') returns int language sql set work_mem = '1MB' return a + 1;
+create function s.f0(a int default 1, b int default 2) returns int language sql return a + b;
+create view s.refused1 as select json_object('a': 1);
+create view s.refused2 as select * from json_table('[1]', '$[*]' columns (a int path '$'));
+create view s.refused3 as select b from s.t where b is json;
+create view s.refused4 as select s.f0(b => 2);
+create view s.named as select s.f0(b => 2, a => 1), s.f1(b => 'x', a => 2);
+create view s.refused5 as with recursive r(n) as (select 1 union all select n + 1 from r where n < 3) search depth first by n set o select n from r order by o;
+create function s.f4(x int) returns void language sql begin atomic insert into s.p1 values (x); end;
+create rule ru2 as on update to s.p2 where old.c > 3 do instead nothing;
+create materialized view s.mv as select count(*) from s.t;
 create function s.f2(x int) returns setof int language sql begin atomic select x; select a from s.t where a = x; end;
 create function s.f3(variadic xs int[], out n int, out m text) returns record language sql as 'select 1, ''a''';
 create procedure s.pr(inout a int) language sql as 'select 1';

@@ -1,7 +1,7 @@
 //! Scalar expressions.
 
 use stegodon_format::ids::{AttrNumber, Oid};
-use stegodon_types::SqlResult;
+use stegodon_types::{SqlError, SqlResult};
 
 use super::fields::Fields;
 use super::token::{Node, Value, damaged};
@@ -108,7 +108,7 @@ impl Reader<'_> {
                 form: form(f.int("funcformat")?)?,
                 collation: f.oid("funccollid")?,
                 input_collation: f.oid("inputcollid")?,
-                args: self.expr_list(&mut f, "args")?,
+                args: self.call_args(&mut f)?,
                 location: None,
             }),
             "OPEXPR" => Expr::Op(self.op(&mut f)?),
@@ -318,6 +318,34 @@ impl Reader<'_> {
             (false, bytes) => Some(constant::decode(type_oid, self.context.layout(type_oid), len, by_value, bytes)?),
         };
         Ok(Expr::Const(Const { type_oid, typmod, collation, value, location: None }))
+    }
+
+    /// The arguments of a call. Those that were written by name say where they belong; where a default is left out before
+    /// one of them, the call cannot be told from its position alone.
+    fn call_args(&self, f: &mut Fields) -> SqlResult<Vec<Expr>> {
+        let mut named: Vec<(usize, Expr)> = Vec::new();
+        let mut args = Vec::new();
+        for node in f.nodes("args")? {
+            if node.tag == "NAMEDARGEXPR" {
+                let mut f = Fields::new(node);
+                let place = f.index("argnumber")?;
+                named.push((place, self.required(&mut f, "arg")?));
+                f.skip(&["name", "location"]);
+                f.end()?;
+            } else if named.is_empty() {
+                args.push(self.expr(node)?);
+            } else {
+                return Err(damaged("a positional argument after a named one"));
+            }
+        }
+        named.sort_by_key(|(place, _)| *place);
+        for (place, arg) in named {
+            if place != args.len() {
+                return Err(SqlError::unsupported("a stored call that leaves out an argument before a named one"));
+            }
+            args.push(arg);
+        }
+        Ok(args)
     }
 
     fn op(&self, f: &mut Fields) -> SqlResult<OpExpr> {
