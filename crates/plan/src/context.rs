@@ -10,7 +10,7 @@ use stegodon_nodes::Expr;
 use stegodon_types::{Datum, SqlError, SqlResult};
 
 use crate::level::Level;
-use crate::node::{InitPlan, InitPlanKind};
+use crate::node::InitPlan;
 use crate::path::Path;
 use crate::settings::PlannerSettings;
 
@@ -84,7 +84,6 @@ pub(crate) struct PendingInitPlan {
     pub init: InitPlan,
     /// Cost to be charged once.
     pub cost: f64,
-    pub parallel_safe: bool,
 }
 
 /// What all query levels of a statement share.
@@ -93,7 +92,6 @@ pub(crate) struct Context<'a> {
     pub subqueries: RefCell<Vec<PlannedSubquery<'a>>>,
     pub init_plans: RefCell<Vec<PendingInitPlan>>,
     pub param_count: Cell<u32>,
-    pub subplan_number: Cell<u32>,
     pub used_params: Cell<bool>,
     pub depth: Cell<u32>,
 }
@@ -108,7 +106,6 @@ impl<'a> Context<'a> {
             subqueries: RefCell::default(),
             init_plans: RefCell::default(),
             param_count: Cell::new(0),
-            subplan_number: Cell::new(0),
             used_params: Cell::new(false),
             depth: Cell::new(0),
         }
@@ -133,12 +130,6 @@ impl<'a> Context<'a> {
         n
     }
 
-    pub fn new_subplan_number(&self) -> u32 {
-        let n = self.subplan_number.get() + 1;
-        self.subplan_number.set(n);
-        n
-    }
-
     pub fn enter(&self) -> SqlResult<()> {
         let depth = self.depth.get() + 1;
         if depth > MAX_DEPTH {
@@ -152,9 +143,4 @@ impl<'a> Context<'a> {
     pub fn leave(&self) {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
-}
-
-/// What [`InitPlanKind`] shows of itself to callers that only need to know whether NULL may come of it.
-pub(crate) fn init_plan_can_be_null(kind: InitPlanKind) -> bool {
-    matches!(kind, InitPlanKind::Row)
 }

@@ -125,6 +125,7 @@ pub fn seq_scan(
     (Cost { startup, total: startup + cpu + disk }, out_rows)
 }
 
+#[allow(clippy::approx_constant, reason = "PostgreSQL's own digits, for its own sums")]
 fn log2(n: f64) -> f64 {
     n.ln() / 0.693_147_180_559_945
 }
@@ -348,9 +349,13 @@ pub fn bitmap_entries(s: &PlannerSettings) -> f64 {
 /// The sizes that a bitmap heap scan's cost needs.
 #[derive(Clone, Copy, Debug)]
 pub struct BitmapInput {
+    /// The table's pages.
     pub pages: f64,
+    /// Its rows.
     pub tuples: f64,
+    /// The part of them in the bitmap.
     pub selectivity: f64,
+    /// What making the bitmap costs.
     pub index_total: f64,
 }
 

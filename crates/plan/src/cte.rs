@@ -35,7 +35,7 @@ pub(crate) fn plan_ctes(level: &mut Level<'_>, query: &mut Query) -> SqlResult<(
             plans.len() - 1
         };
         // The innermost definition of a name is found first.
-        level.ctes.insert(0, CtePlan { name: cte.name.clone(), subplan, rows, total });
+        level.ctes.insert(0, CtePlan { name: cte.name.clone(), subplan, rows });
         level.cte_cost += total;
     }
     Ok(())

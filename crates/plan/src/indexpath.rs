@@ -11,7 +11,7 @@ use crate::clause::Clause;
 use crate::cost::{self, BitmapInput, Cost};
 use crate::exprs;
 use crate::level::Level;
-use crate::path::{Bitmap, BitmapCost, IndexClause, IndexPath, Path, PathKind};
+use crate::path::{Bitmap, BitmapCost, IndexClause, Path, PathKind};
 use crate::rel::{IndexInfo, Rel};
 
 impl<'a> Level<'a> {
@@ -340,13 +340,5 @@ fn collect_conditions(b: &Bitmap, quals: &mut Vec<Expr>, predicates: &mut Vec<Ex
         Bitmap::And(list, _) | Bitmap::Or(list, _) => {
             list.iter().for_each(|c| collect_conditions(c, quals, predicates));
         }
-    }
-}
-
-/// The index path inside a path that is one.
-pub(crate) fn as_index_path<'p>(p: &'p Path<'_>) -> Option<&'p IndexPath> {
-    match &p.kind {
-        PathKind::Index(i) => Some(i),
-        _ => None,
     }
 }

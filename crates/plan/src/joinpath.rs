@@ -28,7 +28,7 @@ pub(crate) struct JoinInput {
 
 impl<'a> Level<'a> {
     fn join_selectivity(&self, left: &Rel<'a>, right: &Rel<'a>, clauses: &[Rc<Clause>], kind: JoinKind) -> f64 {
-        let context = JoinContext { kind, left: &left.relids, right: &right.relids, right_rows: right.rows };
+        let context = JoinContext { kind, left: &left.relids, right_rows: right.rows };
         self.clauses_selectivity(clauses, Some(&context))
     }
 

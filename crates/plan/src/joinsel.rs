@@ -15,7 +15,6 @@ use crate::values;
 pub struct JoinContext<'c> {
     pub kind: JoinKind,
     pub left: &'c Relids,
-    pub right: &'c Relids,
     /// Rows of the right side, for semi and anti joins.
     pub right_rows: f64,
 }

@@ -65,7 +65,6 @@ pub(crate) struct CtePlan {
     pub name: String,
     pub subplan: usize,
     pub rows: f64,
-    pub total: f64,
 }
 
 impl<'a> Level<'a> {

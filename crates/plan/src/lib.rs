@@ -5,6 +5,31 @@
 //! what equals what, `selectivity` and `cost` estimate, `scan`, `indexpath`, `join` and `upper` collect paths, and
 //! `finish` lays out the cheapest as nodes.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::collapsible_if,
+    clippy::collapsible_match,
+    clippy::elidable_lifetime_names,
+    clippy::if_not_else,
+    clippy::if_same_then_else,
+    clippy::len_zero,
+    clippy::manual_midpoint,
+    clippy::map_entry,
+    clippy::map_unwrap_or,
+    clippy::needless_for_each,
+    clippy::neg_multiply,
+    clippy::only_used_in_recursion,
+    clippy::option_option,
+    clippy::ref_option,
+    clippy::semicolon_if_nothing_returned,
+    clippy::single_match,
+    clippy::single_match_else,
+    clippy::too_many_arguments,
+    clippy::unnecessary_wraps,
+    clippy::unused_self,
+    clippy::verbose_bit_mask,
+    reason = "style only; the estimates are written as PostgreSQL's formulas read"
+)]
+#![allow(clippy::indexing_slicing, reason = "only arrays of two are indexed, by constants")]
 
 pub(crate) mod arrays;
 pub(crate) mod bounds;

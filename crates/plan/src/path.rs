@@ -487,17 +487,6 @@ impl<'a> PathList<'a> {
         }
         best
     }
-
-    /// The cheapest path whose rows come in this order, for `fraction` of the rows (0: all).
-    pub fn cheapest_fractional(&self, keys: &[PathKey], fraction: f64) -> Option<&Rc<Path<'a>>> {
-        let mut best: Option<&Rc<Path<'a>>> = None;
-        for path in self.paths.iter().filter(|p| contained_in(keys, &p.pathkeys)) {
-            if best.is_none_or(|b| compare_fractional(path, b, fraction).is_lt()) {
-                best = Some(path);
-            }
-        }
-        best
-    }
 }
 
 fn cost_key(p: &Path<'_>) -> (u32, f64, f64) {

@@ -34,11 +34,6 @@ impl Target {
             self.exprs.push((expr.clone(), 0));
         }
     }
-
-    /// The expression that a sort or group clause refers to.
-    pub fn by_ref(&self, reference: u32) -> Option<&Expr> {
-        self.exprs.iter().find(|(_, r)| *r == reference).map(|(e, _)| e)
-    }
 }
 
 /// An index.
@@ -60,7 +55,6 @@ pub struct IndexInfo {
     pub nulls_first: Vec<bool>,
     pub unique: bool,
     pub immediate: bool,
-    pub nulls_not_distinct: bool,
     /// Over the table's columns.
     pub expressions: Vec<Expr>,
     pub predicate: Vec<Expr>,

@@ -200,7 +200,6 @@ pub fn indexes(cx: &Context<'_>, table: &Relation, rel: &Rel<'_>) -> SqlResult<V
             nulls_first: index.nulls_first.clone(),
             unique: index.unique,
             immediate: index.immediate,
-            nulls_not_distinct: index.nulls_not_distinct,
             expressions,
             predicate: folded,
             predicate_ok: false,

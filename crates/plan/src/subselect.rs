@@ -117,7 +117,7 @@ fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
             path = std::rc::Rc::new(sub.material_path(&path));
         }
     }
-    let (startup, total, parallel_safe) = (path.startup, path.total, path.parallel_safe);
+    let total = path.total;
     let plan_id = {
         let mut plans = level.cx.subqueries.borrow_mut();
         plans.push(PlannedSubquery { level: sub, path });
@@ -178,13 +178,8 @@ fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
         }
         SubLinkKind::Any | SubLinkKind::All => return Err(SqlError::internal("not an init plan")),
     };
-    let _ = startup;
     let mut init_plans = level.cx.init_plans.borrow_mut();
-    init_plans.push(PendingInitPlan {
-        init: InitPlan { subplan: plan_id, kind, slots, number },
-        cost: total,
-        parallel_safe,
-    });
+    init_plans.push(PendingInitPlan { init: InitPlan { subplan: plan_id, kind, slots, number }, cost: total });
     level.init_plans.push(init_plans.len() - 1);
     out.ok_or_else(|| SqlError::internal("a subquery without a value"))
 }
