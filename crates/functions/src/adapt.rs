@@ -287,6 +287,14 @@ fn run_write<W: Written>(call: &Call<'_>, mut f: impl FnMut(usize, &mut Vec<u8>)
     Ok(shape(call, out.finish()?))
 }
 
+/// A strict function of any number of arguments, which reads them by row and appends a byte string.
+pub(crate) fn rows_write<W: Written>(
+    call: &Call<'_>,
+    f: impl FnMut(usize, &mut Vec<u8>) -> SqlResult<W>,
+) -> SqlResult<Column> {
+    run_write(call, f)
+}
+
 macro_rules! maps {
     ($($map:ident $write:ident $opt:ident $opt_write:ident ($($a:ident $v:ident $n:tt),*);)*) => {$(
         /// A strict function of this many arguments.

@@ -213,7 +213,8 @@ fn dotted(text: &[u8], trailing_point: bool) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// `/bits`, or nothing.
+/// `/bits`, or nothing; `None` where it is neither.
+#[allow(clippy::option_option, reason = "no mask and a wrong one are different things")]
 fn mask_v4(rest: &[u8]) -> Option<Option<u8>> {
     match rest {
         [] => Some(None),

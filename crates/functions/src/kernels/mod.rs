@@ -8,11 +8,17 @@ pub mod case;
 pub mod cast;
 pub mod catalogs;
 pub mod compare;
+mod datetime;
+mod datetime_make;
+mod datetime_math;
+mod datetime_part;
 pub mod float;
 pub mod format;
 pub mod hash;
 pub mod int;
+mod json;
 pub mod like;
+mod network;
 pub mod numeric;
 pub mod regex;
 pub mod session;
@@ -45,4 +51,6 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
         array::KERNELS,
     ],
     float::UNARY,
+    &[datetime::OPERATORS, datetime::CASTS, datetime_part::KERNELS, datetime_make::KERNELS],
+    &[json::JSONB, json::JSON, network::KERNELS],
 ];

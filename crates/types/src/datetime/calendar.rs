@@ -34,8 +34,8 @@ pub struct Fields {
     pub second: i32,
     /// Microseconds of the second.
     pub us: i32,
-    /// Day of the year, where reading found one.
-    pub(super) year_day: i32,
+    /// Day of the year, where reading found one instead of month and day; else 0.
+    pub year_day: i32,
 }
 
 /// The Julian day of a date. Wraps for years that [`is_valid_julian`] excludes.
