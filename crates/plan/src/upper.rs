@@ -437,7 +437,7 @@ fn order<'a>(
     let mut list = PathList::new(level.tuple_fraction > 0.0);
     let s = level.settings();
     let safe = target.exprs.iter().all(|(e, _)| level.is_parallel_safe(e));
-    let project = |level: &Level<'a>, p: Path<'a>| -> Rc<Path<'a>> {
+    let project = |_: &Level<'a>, p: Path<'a>| -> Rc<Path<'a>> {
         let p = Rc::new(p);
         if p.target.same_exprs(target) || target.exprs.iter().any(|(e, _)| exprs::has_srf(e)) {
             return p;
