@@ -23,7 +23,6 @@ pub(crate) fn unwrap(error: DataFusionError) -> SqlError {
     }
 }
 
-
 fn out_of_memory(what: &str) -> SqlError {
     SqlError::new(SqlState::OutOfMemory, "out of memory").detail(what.to_owned())
 }

@@ -114,7 +114,8 @@ pub(crate) fn function_scan(
     let sources = functions.iter().map(|f| Source::compile(lowering, f)).collect::<SqlResult<_>>()?;
     let schema = schema(types.into_iter().chain(ordinality.then_some(DataType::Int64)));
     let execution = Arc::clone(lowering.execution);
-    let operator = FunctionScan { execution, sources, ordinality, needs: Needs::of(functions), schema: Arc::clone(&schema) };
+    let operator =
+        FunctionScan { execution, sources, ordinality, needs: Needs::of(functions), schema: Arc::clone(&schema) };
     Ok(OperatorExec::plan(operator, Vec::new(), schema, 1))
 }
 

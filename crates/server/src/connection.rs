@@ -296,7 +296,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Notices, and settings that have changed.
     fn tell(&mut self) -> SqlResult<()> {
         for notice in self.session.take_notices() {
-            let severity = if notice.state == SqlState::SuccessfulCompletion { Severity::Notice } else { Severity::Warning };
+            let severity =
+                if notice.state == SqlState::SuccessfulCompletion { Severity::Notice } else { Severity::Warning };
             self.wire.send_error(severity, &notice)?;
         }
         let changed = self.session.settings.write().take_reports();
@@ -500,11 +501,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let prepared = self.statement(statement)?;
         Run::check_may_run(&self.session, &prepared)?;
         if formats.len() > 1 && formats.len() != values.len() {
-            let message = format!(
-                "bind message has {} parameter formats but {} parameters",
-                formats.len(),
-                values.len()
-            );
+            let message =
+                format!("bind message has {} parameter formats but {} parameters", formats.len(), values.len());
             return Err(violation(message));
         }
         if values.len() != prepared.param_types.len() {

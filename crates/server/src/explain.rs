@@ -124,17 +124,12 @@ impl NodeCounters for Counted<'_> {
             return None;
         }
         let ms = |ns: u64| ns as f64 / 1e6;
-        let index = matches!(
-            node.kind,
-            PlanKind::IndexScan(_) | PlanKind::IndexOnlyScan(_) | PlanKind::BitmapIndexScan(_)
-        );
+        let index =
+            matches!(node.kind, PlanKind::IndexScan(_) | PlanKind::IndexOnlyScan(_) | PlanKind::BitmapIndexScan(_));
         let bitmap = matches!(node.kind, PlanKind::BitmapHeapScan { .. });
         let index_only = matches!(node.kind, PlanKind::IndexOnlyScan(_));
         let gather = matches!(node.kind, PlanKind::Gather { .. } | PlanKind::GatherMerge { .. });
-        let join = matches!(
-            node.kind,
-            PlanKind::NestLoop(_) | PlanKind::HashJoin { .. } | PlanKind::MergeJoin { .. }
-        );
+        let join = matches!(node.kind, PlanKind::NestLoop(_) | PlanKind::HashJoin { .. } | PlanKind::MergeJoin { .. });
         let second = read(&counters.filtered_second) as f64;
         Some(NodeRun {
             loops: loops as f64,

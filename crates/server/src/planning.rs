@@ -9,8 +9,8 @@ use stegodon_functions::{EvalContext, Session as AskSession};
 use stegodon_nodes::Query;
 use stegodon_plan::node::{PlanNode, PlannedStatement};
 use stegodon_plan::settings::ConstraintExclusion;
-use stegodon_sql::Access;
 use stegodon_plan::{Folding, PlanInput, PlannerSettings};
+use stegodon_sql::Access;
 use stegodon_types::{Datum, SqlError, SqlResult};
 
 use crate::session::Session;
@@ -153,4 +153,3 @@ fn visit(node: &PlanNode, f: &mut dyn FnMut(&PlanNode)) {
     f(node);
     stegodon_plan::for_each_child(node, &mut |child| visit(child, f));
 }
-

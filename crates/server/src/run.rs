@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{LargeBinaryArray, RecordBatch};
 use arrow_array::cast::AsArray;
+use arrow_array::{LargeBinaryArray, RecordBatch};
 use stegodon_catalog::settings::Scope;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, EvalContext, Evaluator};

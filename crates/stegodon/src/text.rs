@@ -72,10 +72,8 @@ impl TextTable {
 
     /// One row; a value of several lines takes several, each but the last marked with `+`.
     fn row(&self, row: &[Option<String>], widths: &[usize], out: &mut String) {
-        let lines: Vec<Vec<&str>> = row
-            .iter()
-            .map(|v| v.as_deref().map_or_else(Vec::new, |v| v.split('\n').collect()))
-            .collect();
+        let lines: Vec<Vec<&str>> =
+            row.iter().map(|v| v.as_deref().map_or_else(Vec::new, |v| v.split('\n').collect())).collect();
         let height = lines.iter().map(Vec::len).max().unwrap_or(0).max(1);
         for line in 0..height {
             let mut cells = Vec::with_capacity(row.len());

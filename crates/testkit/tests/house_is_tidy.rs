@@ -9,8 +9,25 @@ use stegodon_testkit::workspace_root;
 
 /// The floors, lowest first (ARCHITECTURE.md). A crate may depend on those before it.
 const FLOORS: [&str; 19] = [
-    "format", "types", "io", "buffer", "txn", "heap", "nbtree", "bitmap", "access", "nodes", "catalog", "sql", "functions",
-    "plan", "exec", "server", "lab", "testkit", "stegodon",
+    "format",
+    "types",
+    "io",
+    "buffer",
+    "txn",
+    "heap",
+    "nbtree",
+    "bitmap",
+    "access",
+    "nodes",
+    "catalog",
+    "sql",
+    "functions",
+    "plan",
+    "exec",
+    "server",
+    "lab",
+    "testkit",
+    "stegodon",
 ];
 
 /// Longest file, in lines; generated tables and tests aside.
@@ -82,7 +99,10 @@ fn datafusion_lives_in_exec_only() {
     for (floor, path) in crates() {
         let manifest = std::fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
         assert!(floor == "exec" || !manifest.contains("datafusion"), "{floor} depends on DataFusion");
-        assert!(floor == "exec" || !manifest.lines().any(|l| l.starts_with("arrow.")), "{floor} depends on all of arrow");
+        assert!(
+            floor == "exec" || !manifest.lines().any(|l| l.starts_with("arrow.")),
+            "{floor} depends on all of arrow"
+        );
     }
 }
 
@@ -92,7 +112,8 @@ fn files_hold_one_thing() {
         let name = file.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let is_test = name.contains("test") || file.components().any(|c| c.as_os_str() == "tests");
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(&text);
-        let generated = text.contains("A table:") || name.ends_with("table.rs") || name == "oids.rs" || name == "rows.rs";
+        let generated =
+            text.contains("A table:") || name.ends_with("table.rs") || name == "oids.rs" || name == "rows.rs";
         let lines = code.lines().count();
         assert!(is_test || generated || lines <= LINES_MAX, "{} has {lines} lines", file.display());
     }

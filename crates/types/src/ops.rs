@@ -53,6 +53,12 @@ impl std::fmt::Debug for TypeOps {
 
 /// The functions of a type. `0A000` where the type is not supported.
 pub fn ops(ty: &TypeDesc) -> SqlResult<&'static TypeOps> {
+    // The vectors of the catalogs are arrays to operators, but have a text form and an order of their own.
+    if matches!(ty.oid, crate::oids::INT2VECTOR | crate::oids::OIDVECTOR)
+        && let Some(row) = crate::builtin(ty.oid)
+    {
+        return Ok(row.ops);
+    }
     match ty.kind {
         TypeKind::Base | TypeKind::Pseudo => match crate::builtin(ty.oid) {
             Some(row) => Ok(row.ops),
