@@ -209,7 +209,12 @@ impl Compiler<'_> {
                 (BoolKind::Not, [arg]) => Ok(Node::Not(self.boxed(arg)?)),
                 (BoolKind::Not, _) => Err(SqlError::internal("NOT without one argument")),
             },
-            Expr::Relabel(r) => self.node(&r.arg),
+            Expr::Relabel(r) => {
+                let from = layout_of(&*self.cx.type_desc(r.arg.type_oid())?)?;
+                let to = layout_of(&*self.cx.type_desc(r.result_type)?)?;
+                let arg = self.node(&r.arg)?;
+                if from.arrow() == to.arrow() { Ok(arg) } else { Ok(Node::Relabel { arg: Box::new(arg), to }) }
+            }
             Expr::Collate(c) => self.node(&c.arg),
             Expr::Case(c) => Ok(Node::Case {
                 arg: c.arg.as_ref().map(|a| self.boxed(a)).transpose()?,

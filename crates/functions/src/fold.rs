@@ -1,13 +1,17 @@
 //! Folding constants: PostgreSQL's `eval_const_expressions`.
 //!
-//! A fold never raises an error: what fails (or is not supported) stays as it is, and fails when it is run, for the rows
-//! that reach it.
+//! [`fold`], for estimates, never raises an error: what fails stays as it is. [`try_fold`] raises the error of a constant
+//! part, as PostgreSQL does when it plans. What is not supported stays as it is in both.
 #![allow(clippy::collapsible_match, reason = "one arm a node")]
+
+use std::cell::RefCell;
 
 use stegodon_catalog::Catalog;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
-use stegodon_types::{Datum, Oid, oids};
+use stegodon_types::{Datum, Layout, Oid, SqlError, SqlResult, SqlState, oids};
+
+use crate::eval::layout_of;
 
 use crate::{CompileContext, EvalContext, Evaluator};
 
@@ -22,8 +26,19 @@ pub struct FoldMode {
 
 /// Simplifies an expression.
 pub fn fold(mut expr: Expr, cx: &EvalContext<'_>, mode: FoldMode) -> Expr {
-    Folder { cx, mode }.fold(&mut expr);
+    Folder { cx, mode, error: RefCell::default() }.fold(&mut expr);
     expr
+}
+
+/// Simplifies an expression that is going to be run. A constant part that fails is PostgreSQL's error already when it
+/// plans, whether a row would reach it or not; what lies behind a constant that decides (`false AND …`) is not looked at.
+pub fn try_fold(mut expr: Expr, cx: &EvalContext<'_>, mode: FoldMode) -> SqlResult<Expr> {
+    let folder = Folder { cx, mode, error: RefCell::default() };
+    folder.fold(&mut expr);
+    match folder.error.into_inner() {
+        None => Ok(expr),
+        Some(error) => Err(error),
+    }
 }
 
 /// The volatility of a function: `i`, `s`, `v`; what is not known is volatile.
@@ -124,6 +139,8 @@ impl Arguments {
 struct Folder<'a> {
     cx: &'a EvalContext<'a>,
     mode: FoldMode,
+    /// The first error of a constant part.
+    error: RefCell<Option<SqlError>>,
 }
 
 fn constant(expr: &Expr) -> Option<&Const> {
@@ -170,10 +187,32 @@ impl Folder<'_> {
         }
     }
 
+    /// A constant's value in the layout of another type that is binary-coercible from its own: int4 and oid differ in sign.
+    fn relabelled(&self, from: &Const, to: Oid) -> Option<Datum> {
+        let layout = self.cx.types.type_desc(to).ok().and_then(|t| layout_of(&t).ok());
+        match (from.value.clone()?, layout) {
+            (Datum::Int32(v), Some(Layout::UInt32)) => Some(Datum::UInt32(v as u32)),
+            (Datum::UInt32(v), Some(Layout::Int32)) => Some(Datum::Int32(v as i32)),
+            (Datum::Int64(v), Some(Layout::UInt64)) => Some(Datum::UInt64(v as u64)),
+            (Datum::UInt64(v), Some(Layout::Int64)) => Some(Datum::Int64(v as i64)),
+            (value, _) => Some(value),
+        }
+    }
+
     /// A constant of the expression's value, where it can be computed without an error.
     fn evaluate(&self, expr: &mut Expr) {
         let compiled = Evaluator::compile(expr, &CompileContext::new(self.cx.catalog, self.cx.types));
-        let Ok(Ok(value)) = compiled.map(|e| e.evaluate_const(self.cx)) else { return };
+        // What has no kernel is refused when it is compiled to be run.
+        let Ok(compiled) = compiled else { return };
+        let value = match compiled.evaluate_const(self.cx) {
+            Ok(value) => value,
+            Err(error) => {
+                if !matches!(error.state, SqlState::FeatureNotSupported | SqlState::InternalError) {
+                    self.error.borrow_mut().get_or_insert(error);
+                }
+                return;
+            }
+        };
         *expr = Expr::Const(Const {
             type_oid: expr.type_oid(),
             typmod: expr.typmod(),
@@ -183,7 +222,44 @@ impl Folder<'_> {
         });
     }
 
+    /// Folds the parts that PostgreSQL would: not those behind a constant that decides.
     fn children(&self, expr: &mut Expr) {
+        match expr {
+            Expr::Bool(b) if b.kind != BoolKind::Not => {
+                let decisive = Some(Some(b.kind == BoolKind::Or));
+                for arg in &mut b.args {
+                    self.fold(arg);
+                    if truth(arg) == decisive {
+                        return;
+                    }
+                }
+                return;
+            }
+            Expr::Coalesce(c) => {
+                for arg in &mut c.args {
+                    self.fold(arg);
+                    if constant(arg).is_some_and(|k| k.value.is_some()) {
+                        return;
+                    }
+                }
+                return;
+            }
+            Expr::Case(case) => {
+                if let Some(arg) = &mut case.arg {
+                    self.fold(arg);
+                }
+                for (when, then) in &mut case.whens {
+                    self.fold(when);
+                    match truth(when) {
+                        Some(Some(true)) => return self.fold(then),
+                        Some(_) => {}
+                        None => self.fold(then),
+                    }
+                }
+                return self.fold(&mut case.default);
+            }
+            _ => {}
+        }
         let visited = expr.try_each_child_mut::<std::convert::Infallible>(&mut |child| {
             self.fold(child);
             Ok(())
@@ -248,7 +324,7 @@ impl Folder<'_> {
                         type_oid: r.result_type,
                         typmod: r.typmod,
                         collation: r.collation,
-                        value: c.value.clone(),
+                        value: self.relabelled(c, r.result_type),
                         location: c.location,
                     });
                 }

@@ -50,6 +50,6 @@ pub use column::Column;
 pub use compile::{CompileContext, PlanVariables, Variables};
 pub use context::{EvalContext, Fork, NoSession, Session, SubPlans};
 pub use evaluator::{Evaluator, evaluate_all};
-pub use fold::{FoldMode, contains_mutable, contains_volatile, fold, is_strict, negate, volatility};
+pub use fold::{FoldMode, contains_mutable, contains_volatile, fold, is_strict, negate, try_fold, volatility};
 pub use kernel::{Call, CallInfo, KernelFn, kernel_exists, kernel_oids};
 pub use srf::{SetFunction, SetFunctionPlan, set_function_exists};

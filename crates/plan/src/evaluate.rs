@@ -1,6 +1,6 @@
 //! The one evaluator (`stegodon_functions`), as planning uses it.
 
-use stegodon_functions::{EvalContext, FoldMode, fold};
+use stegodon_functions::{EvalContext, FoldMode, fold, try_fold};
 use stegodon_nodes::Expr;
 use stegodon_types::{Datum, SqlResult};
 
@@ -15,7 +15,7 @@ pub struct Folding<'a> {
 
 impl Evaluate for Folding<'_> {
     fn fold(&self, expr: Expr) -> SqlResult<Expr> {
-        Ok(fold(expr, &self.cx, FoldMode { stable: false, params: false }))
+        try_fold(expr, &self.cx, FoldMode { stable: false, params: false })
     }
 
     fn value_now(&self, expr: &Expr) -> Option<Option<Datum>> {

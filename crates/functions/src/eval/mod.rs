@@ -69,6 +69,8 @@ pub(crate) enum Node {
     NullTest { arg: Box<Node>, is_null: bool },
     BooleanTest { arg: Box<Node>, kind: BooleanTestKind },
     CaseTest,
+    /// The same bits in the layout of another type.
+    Relabel { arg: Box<Node>, to: Layout },
     SqlValue { kind: SqlValueKind, typmod: i32 },
     ViaIo { arg: Box<Node>, from: Arc<TypeDesc>, to: Arc<TypeDesc>, layout: Layout },
     ScalarArray(Box<ScalarArrayNode>),
@@ -196,6 +198,7 @@ impl Node {
             Node::MinMax { greatest, args, less, layout } => lazy::min_max(*greatest, args, less, *layout, frame),
             Node::NullTest { arg, is_null } => Ok(tests_of::null_test(&arg.eval(frame)?, *is_null)),
             Node::BooleanTest { arg, kind } => tests_of::boolean_test(&arg.eval(frame)?, *kind),
+            Node::Relabel { arg, to } => value::relabel(arg.eval(frame)?, *to),
             Node::CaseTest => match frame.case_test {
                 Some(c) => Ok(c.clone()),
                 None => Err(SqlError::internal("a CASE test value outside of its CASE")),

@@ -172,3 +172,11 @@ pub(super) fn domain(
     }
     Ok(column)
 }
+
+/// Integers of one sign as those of the other.
+pub(super) fn relabel(column: Column, to: Layout) -> SqlResult<Column> {
+    let array = column.array().to_data();
+    let relabelled = array.into_builder().data_type(to.arrow()).build().map_err(SqlError::internal)?;
+    let relabelled = arrow_array::make_array(relabelled);
+    Ok(if column.is_const() { Column::Const(relabelled) } else { Column::Array(relabelled) })
+}
