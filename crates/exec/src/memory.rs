@@ -14,8 +14,8 @@ use crate::batch::BATCH_ROWS;
 use crate::error::unwrap;
 use crate::operator::{Batches, Input, Operator, OperatorExec, Physical, Producer, malformed};
 
-/// The least that a sort can work with.
-const LEAST_BYTES: usize = 1 << 20;
+/// The least that DataFusion can work with: it wants whole batches, of values that may be long, before it spills.
+const LEAST_BYTES: usize = 48 << 20;
 
 /// A context for a statement: no limit but those of its scopes; temporary files in the system's own directory, never
 /// beside the cluster (DESIGN D7).
