@@ -10,7 +10,7 @@ pub mod catalogs;
 pub mod compare;
 mod datetime;
 mod datetime_make;
-mod datetime_math;
+pub(crate) mod datetime_math;
 mod datetime_part;
 pub mod float;
 pub mod format;
