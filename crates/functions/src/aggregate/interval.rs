@@ -13,7 +13,7 @@ struct Sum {
     finite: i64,
     late: i64,
     early: i64,
-    sum: Interval,
+    total: Interval,
 }
 
 impl Sum {
@@ -22,7 +22,7 @@ impl Sum {
             Interval::LATE => self.late += 1,
             Interval::EARLY => self.early += 1,
             v => {
-                self.sum = add(self.sum, v)?;
+                self.total = add(self.total, v)?;
                 self.finite += 1;
             }
         }
@@ -35,8 +35,8 @@ impl Sum {
             (_, true, false) => Ok(Some(Interval::LATE)),
             (_, false, true) => Ok(Some(Interval::EARLY)),
             (0, false, false) => Ok(None),
-            (n, ..) if average => divide(self.sum, n as f64).map(Some),
-            _ => Ok(Some(self.sum)),
+            (n, ..) if average => divide(self.total, n as f64).map(Some),
+            _ => Ok(Some(self.total)),
         }
     }
 }
@@ -90,7 +90,7 @@ impl GroupAggregate for Intervals {
         let (finite, late, early) = (count(1)?, count(2)?, count(3)?);
         for (row, &group) in groups.iter().enumerate() {
             let to = slot(&mut self.sums, group)?;
-            to.sum = add(to.sum, Interval::from_bytes(sums.value(row)).ok_or_else(wrong)?)?;
+            to.total = add(to.total, Interval::from_bytes(sums.value(row)).ok_or_else(wrong)?)?;
             to.finite += finite.value(row);
             to.late += late.value(row);
             to.early += early.value(row);
@@ -101,7 +101,7 @@ impl GroupAggregate for Intervals {
     fn state(&mut self, emit: Emit) -> SqlResult<Vec<ArrayRef>> {
         let sums = take_groups(&mut self.sums, emit);
         let count = |f: fn(&Sum) -> i64| Arc::new(sums.iter().map(f).collect::<Int64Array>()) as ArrayRef;
-        let totals = column(sums.iter().map(|s| Some(s.sum)))?;
+        let totals = column(sums.iter().map(|s| Some(s.total)))?;
         Ok(vec![totals, count(|s| s.finite), count(|s| s.late), count(|s| s.early)])
     }
 

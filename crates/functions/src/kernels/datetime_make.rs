@@ -81,13 +81,10 @@ fn shown_seconds(second: f64) -> String {
 }
 
 fn checked_time(hour: i32, minute: i32, second: f64) -> SqlResult<i64> {
-    match time_us(hour, minute, second) {
-        Some(us) => Ok(us),
-        None => {
-            let second = shown_seconds(second);
-            Err(overflow(format!("time field value out of range: {hour}:{minute:02}:{second}")))
-        }
-    }
+    time_us(hour, minute, second).ok_or_else(|| {
+        let second = shown_seconds(second);
+        overflow(format!("time field value out of range: {hour}:{minute:02}:{second}"))
+    })
 }
 
 struct Stamp {
@@ -103,14 +100,11 @@ fn make_timestamp(s: &Stamp) -> SqlResult<i64> {
     let date = checked_date(s.year, s.month, s.day, false)?;
     let time = checked_time(s.hour, s.minute, s.second)?;
     let us = i64::from(date.julian() - EPOCH_JULIAN).checked_mul(DAY_US).and_then(|d| d.checked_add(time));
-    match us.filter(|v| is_valid_timestamp(*v)) {
-        Some(us) => Ok(us),
-        None => {
-            let second = shown_seconds(s.second);
-            let Stamp { year, month, day, hour, minute, .. } = s;
-            Err(overflow(format!("timestamp out of range: {year}-{month:02}-{day:02} {hour}:{minute:02}:{second}")))
-        }
-    }
+    us.filter(|v| is_valid_timestamp(*v)).ok_or_else(|| {
+        let second = shown_seconds(s.second);
+        let Stamp { year, month, day, hour, minute, .. } = s;
+        overflow(format!("timestamp out of range: {year}-{month:02}-{day:02} {hour}:{minute:02}:{second}"))
+    })
 }
 
 /// `to_timestamp(double precision)`
@@ -146,7 +140,7 @@ fn make_interval(call: &Call<'_>) -> SqlResult<Column> {
             return Err(crate::aggregate::float_overflow());
         }
         let us = us.round_ties_even();
-        let fits = us >= -9_223_372_036_854_775_808.0 && us < 9_223_372_036_854_775_808.0;
+        let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&us);
         let us = fits.then_some(us as i64).and_then(|us| time.checked_add(us));
         let (Some(months), Some(days), Some(us)) = (months, days, us) else { return Err(interval_range()) };
         let v = Interval { us, days, months };

@@ -69,11 +69,11 @@ fn round_us(v: f64) -> f64 {
 }
 
 fn fit_i32(v: f64) -> SqlResult<i32> {
-    if v >= -2_147_483_648.0 && v < 2_147_483_648.0 { Ok(v as i32) } else { Err(interval_range()) }
+    if (-2_147_483_648.0..2_147_483_648.0).contains(&v) { Ok(v as i32) } else { Err(interval_range()) }
 }
 
 fn fit_i64(v: f64) -> SqlResult<i64> {
-    if v >= -9_223_372_036_854_775_808.0 && v < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&v) {
         Ok(v as i64)
     } else {
         Err(interval_range())
