@@ -63,9 +63,9 @@ pub struct SetFunctionPlan {
     collation: Oid,
 }
 
-/// The set-returning functions that are done: `generate_series` of int4, int8, numeric; `generate_subscripts`; `unnest`
-/// of an array; `string_to_table`.
-const DONE: [u32; 11] = [1066, 1067, 1068, 1069, 3259, 3260, 1191, 1192, 2331, 6160, 6161];
+/// The set-returning functions that are done: `generate_series` of int4, int8, numeric, timestamp, timestamptz;
+/// `generate_subscripts`; `unnest` of an array; `string_to_table`.
+const DONE: [u32; 13] = [1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161];
 
 /// Whether a set-returning function is done.
 pub fn set_function_exists(function: Oid) -> bool {
@@ -108,6 +108,8 @@ impl SetFunctionPlan {
             1066 | 1067 => Series::create(&args, true),
             1068 | 1069 => Series::create(&args, false),
             3259 | 3260 => NumericSeries::create(&args),
+            938 => time_series(&args, None),
+            939 => time_series(&args, Some(cx.settings.time_zone.clone())),
             1191 | 1192 => subscripts(&args),
             2331 => self.unnest(cx, &args),
             6160 | 6161 => self.string_to_table(cx, &args),
@@ -294,4 +296,14 @@ fn subscripts(args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
     } else {
         Series { next: Some(first), stop: last, step: 1, int4: true }
     }))
+}
+
+/// `generate_series` of timestamps, in a zone or without one.
+fn time_series(args: &Arguments<'_>, in_zone: Option<jiff::tz::TimeZone>) -> SqlResult<Box<dyn SetFunction>> {
+    let (Some(start), Some(stop), Some(step)) = (args.i64(0)?, args.i64(1)?, args.bytes(2)?) else {
+        return Ok(Box::new(Rows::default()));
+    };
+    let step = stegodon_types::datetime::Interval::from_bytes(step)
+        .ok_or_else(|| SqlError::internal("an interval is not of its length"))?;
+    crate::srf_time::TimeSeries::create(start, stop, step, in_zone)
 }

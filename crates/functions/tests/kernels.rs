@@ -166,7 +166,8 @@ fn run_block(w: &World, head: &Head, cases: &[(usize, &str, &str)], file: &str) 
 
 #[test]
 fn kernels_answer_as_postgresql_does() {
-    let w = World { catalog: Catalog::default(), settings: FormatSettings::default(), session: NoSession::default() };
+    let mut w =
+        World { catalog: Catalog::default(), settings: FormatSettings::default(), session: NoSession::default() };
     let mut wrong = Vec::new();
     let mut calls = 0;
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata")).unwrap() {
@@ -176,6 +177,9 @@ fn kernels_answer_as_postgresql_does() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        // Recorded under `PGOPTIONS='-c timezone=…'`.
+        let zone = if file == "datetime-new-york.txt" { "America/New_York" } else { "UTC" };
+        w.settings.time_zone = jiff::tz::TimeZone::get(zone).unwrap();
         let mut head: Option<Head> = None;
         let mut cases: Vec<(usize, &str, &str)> = Vec::new();
         for (n, line) in text.lines().enumerate().chain([(usize::MAX - 1, "@ 0 end int4")]) {

@@ -17,6 +17,7 @@ mod collect;
 mod count;
 mod float;
 mod fold;
+mod interval;
 mod min_max;
 mod numeric;
 mod ordered;

@@ -7,6 +7,7 @@ use super::collect::{ArrayAgg, StringAgg};
 use super::count::Count;
 use super::float::{Moment, Moments};
 use super::fold::Fold;
+use super::interval::{Intervals, STATE};
 use super::min_max::{Keep, MinMax};
 use super::numeric::{Ask, Input, NumericSums, NumericVariances};
 use super::regression::{Regression, Regressions};
@@ -111,6 +112,9 @@ pub(super) fn function(oid: Oid) -> Option<AggregateFunction> {
         2101 => exact(|_| Ok(NumericSums::create(Input::Int32, Ask::Average)), numeric_sum),
         2102 => exact(|_| Ok(NumericSums::create(Input::Int16, Ask::Average)), numeric_sum),
         2103 => exact(|_| Ok(NumericSums::create(Input::Numeric, Ask::Average)), numeric_sum),
+        // sum and avg of interval; parallel sums could overflow where one in order does not
+        2113 => inexact(|_| Ok(Intervals::create(false)), |_| Ok(STATE.to_vec())),
+        2106 => inexact(|_| Ok(Intervals::create(true)), |_| Ok(STATE.to_vec())),
         // variance and stddev of int8, int4, int2, numeric
         2718..=2720 | 2723 => variance!(oid, 2718, VariancePopulation),
         2641..=2643 | 2646 => variance!(oid, 2641, VarianceSample),

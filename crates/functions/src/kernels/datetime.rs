@@ -1,4 +1,5 @@
 //! Operators and casts of dates, times and intervals.
+#![allow(clippy::unnecessary_wraps, reason = "kernels end in a result")]
 
 use jiff::tz::TimeZone;
 use stegodon_types::datetime::timetz::TimeTz;

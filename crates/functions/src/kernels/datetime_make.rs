@@ -19,25 +19,24 @@ fn overflow(message: String) -> SqlError {
     SqlError::new(SqlState::DatetimeFieldOverflow, message)
 }
 
-/// A date's fields; a negative year is BC.
-fn checked_date(year: i32, month: i32, day: i32) -> SqlResult<Fields> {
-    let shown = || format!("{year}-{month:02}-{day:02}");
-    let internal = if year < 0 { year.checked_add(1) } else { Some(year) };
-    let valid =
-        internal.filter(|y| year != 0 && (1..=12).contains(&month) && (1..=days_in_month(*y, month)).contains(&day));
-    let year = valid.ok_or_else(|| overflow(format!("date field value out of range: {}", shown())))?;
-    if !is_valid_julian(year, month) {
-        return Err(overflow(format!("date out of range: {}", shown())));
+/// A date's fields; a negative year is BC. Messages show the year given, or as PostgreSQL counts (1 BC is 0).
+fn checked_date(year: i32, month: i32, day: i32, show_counted: bool) -> SqlResult<Fields> {
+    let counted = if year < 0 { year.checked_neg().map(|y| 1 - y) } else { Some(year) };
+    let shown = if show_counted { counted.unwrap_or(year) } else { year };
+    let shown = format!("{shown}-{month:02}-{day:02}");
+    let is_day = |y: i32| year != 0 && (1..=12).contains(&month) && (1..=days_in_month(y, month)).contains(&day);
+    let Some(year) = counted.filter(|y| is_day(*y)) else {
+        return Err(overflow(format!("date field value out of range: {shown}")));
+    };
+    let fields = Fields { year, month, day, ..Fields::default() };
+    if !is_valid_julian(year, month) || (show_counted && !is_valid_date(fields.julian() - EPOCH_JULIAN)) {
+        return Err(overflow(format!("date out of range: {shown}")));
     }
-    Ok(Fields { year, month, day, ..Fields::default() })
+    Ok(fields)
 }
 
 fn make_date(year: i32, month: i32, day: i32) -> SqlResult<i32> {
-    let days = checked_date(year, month, day)?.julian() - EPOCH_JULIAN;
-    if is_valid_date(days) {
-        return Ok(days);
-    }
-    Err(overflow(format!("date out of range: {year}-{month:02}-{day:02}")))
+    Ok(checked_date(year, month, day, true)?.julian() - EPOCH_JULIAN)
 }
 
 /// The microseconds of a time of day; none where it is no such time.
@@ -53,22 +52,39 @@ fn time_us(hour: i32, minute: i32, second: f64) -> Option<i64> {
     (us <= DAY_US).then_some(us)
 }
 
-/// C's `%02g`; none where its form is not known here.
-fn shown_seconds(second: f64) -> SqlResult<String> {
-    if second.fract() == 0.0 && second.abs() < 100_000.0 {
-        return Ok(format!("{:02}", second as i64));
+/// C's `%g`.
+fn general(v: f64) -> String {
+    if v.is_nan() {
+        return "NaN".to_owned();
     }
-    Err(SqlError::unsupported("the message for seconds that are no whole number and out of range"))
+    if v.is_infinite() {
+        return if v > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    let scientific = format!("{v:.5e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let power: i32 = exponent.parse().unwrap_or(0);
+    let without_zeros = |text: &str| {
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() }
+    };
+    if (-4..6).contains(&power) {
+        let decimals = usize::try_from(5 - power).unwrap_or(0);
+        return without_zeros(&format!("{v:.decimals$}"));
+    }
+    let sign = if power < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", without_zeros(mantissa), power.abs())
+}
+
+/// C's `%02g`.
+fn shown_seconds(second: f64) -> String {
+    let text = general(second);
+    if text.len() < 2 { format!("0{text}") } else { text }
 }
 
 fn checked_time(hour: i32, minute: i32, second: f64) -> SqlResult<i64> {
-    match time_us(hour, minute, second) {
-        Some(us) => Ok(us),
-        None => {
-            let second = shown_seconds(second)?;
-            Err(overflow(format!("time field value out of range: {hour}:{minute:02}:{second}")))
-        }
-    }
+    time_us(hour, minute, second).ok_or_else(|| {
+        let second = shown_seconds(second);
+        overflow(format!("time field value out of range: {hour}:{minute:02}:{second}"))
+    })
 }
 
 struct Stamp {
@@ -81,33 +97,19 @@ struct Stamp {
 }
 
 fn make_timestamp(s: &Stamp) -> SqlResult<i64> {
-    let date = checked_date(s.year, s.month, s.day)?;
+    let date = checked_date(s.year, s.month, s.day, false)?;
     let time = checked_time(s.hour, s.minute, s.second)?;
     let us = i64::from(date.julian() - EPOCH_JULIAN).checked_mul(DAY_US).and_then(|d| d.checked_add(time));
-    match us.filter(|v| is_valid_timestamp(*v)) {
-        Some(us) => Ok(us),
-        None => {
-            let second = shown_seconds(s.second)?;
-            let Stamp { year, month, day, hour, minute, .. } = s;
-            Err(overflow(format!("timestamp out of range: {year}-{month:02}-{day:02} {hour}:{minute:02}:{second}")))
-        }
-    }
+    us.filter(|v| is_valid_timestamp(*v)).ok_or_else(|| {
+        let second = shown_seconds(s.second);
+        let Stamp { year, month, day, hour, minute, .. } = s;
+        overflow(format!("timestamp out of range: {year}-{month:02}-{day:02} {hour}:{minute:02}:{second}"))
+    })
 }
 
 /// `to_timestamp(double precision)`
 fn of_unix_seconds(seconds: f64) -> SqlResult<i64> {
-    let beyond = || {
-        if seconds.fract() == 0.0 && seconds.abs() < 1e6 {
-            overflow(format!("timestamp out of range: \"{seconds}\""))
-        } else {
-            // C's %g has six digits.
-            let text = format!("{seconds:.5e}");
-            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-            let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |d| ('-', d));
-            overflow(format!("timestamp out of range: \"{mantissa}e{sign}{digits:0>2}\""))
-        }
-    };
+    let beyond = || overflow(format!("timestamp out of range: \"{}\"", general(seconds)));
     if seconds.is_nan() {
         return Err(overflow("timestamp cannot be NaN".to_owned()));
     }
@@ -138,7 +140,7 @@ fn make_interval(call: &Call<'_>) -> SqlResult<Column> {
             return Err(crate::aggregate::float_overflow());
         }
         let us = us.round_ties_even();
-        let fits = us >= -9_223_372_036_854_775_808.0 && us < 9_223_372_036_854_775_808.0;
+        let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&us);
         let us = fits.then_some(us as i64).and_then(|us| time.checked_add(us));
         let (Some(months), Some(days), Some(us)) = (months, days, us) else { return Err(interval_range()) };
         let v = Interval { us, days, months };
@@ -162,7 +164,8 @@ fn zone_of_interval(call: &Call<'_>, v: Interval) -> SqlResult<i32> {
     if v.months != 0 || v.days != 0 {
         return refuse("not include months or days");
     }
-    i32::try_from(v.us / SECOND_US).map_err(|_| timestamp_range())
+    // PostgreSQL keeps the low half.
+    Ok((v.us / SECOND_US) as i32)
 }
 
 fn shift(us: i64, seconds: i64) -> SqlResult<i64> {
@@ -211,7 +214,7 @@ fn to_wall(call: &Call<'_>, name: &[u8], at: i64) -> SqlResult<i64> {
 
 /// A time in another zone.
 fn move_time(v: TimeTz, west: i32) -> TimeTz {
-    TimeTz { us: (v.us + i64::from(v.west - west) * SECOND_US).rem_euclid(DAY_US), west }
+    TimeTz { us: (v.us + i64::from(v.west.wrapping_sub(west)) * SECOND_US).rem_euclid(DAY_US), west }
 }
 
 /// OVERLAPS, as the standard has it: NULL where a missing end could decide.
@@ -326,11 +329,16 @@ pub(crate) static KERNELS: &[Entry] = &[
         })
     }),
     (2038, |c| {
-        write2(c, |z: &[u8], v: &[u8], out| put_tz(move_time(timetz(v)?, -zone_of_interval(c, interval(z)?)?), out))
+        write2(c, |z: &[u8], v: &[u8], out| {
+            put_tz(move_time(timetz(v)?, zone_of_interval(c, interval(z)?)?.wrapping_neg()), out)
+        })
     }),
     (6222, |c| map3(c, |at: i64, v: &[u8], z: &[u8]| add_to_timestamp(at, interval(v)?, Some(&zone_named(c, z)?)))),
     (6273, |c| {
-        map3(c, |at: i64, v: &[u8], z: &[u8]| add_to_timestamp(at, negate(interval(v)?)?, Some(&zone_named(c, z)?)))
+        map3(c, |at: i64, v: &[u8], z: &[u8]| {
+            let tz = zone_named(c, z)?;
+            add_to_timestamp(at, negate(interval(v)?)?, Some(&tz))
+        })
     }),
     // OVERLAPS.
     (2041, overlaps_by_ends),

@@ -7,7 +7,7 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use super::int::division_by_zero;
 
-pub(super) fn interval_range() -> SqlError {
+pub(crate) fn interval_range() -> SqlError {
     out_of_range("interval")
 }
 
@@ -32,7 +32,7 @@ pub(super) fn negate(a: Interval) -> SqlResult<Interval> {
 }
 
 /// `a + b`
-pub(super) fn add(a: Interval, b: Interval) -> SqlResult<Interval> {
+pub(crate) fn add(a: Interval, b: Interval) -> SqlResult<Interval> {
     match (a.is_finite(), b.is_finite()) {
         (false, false) if a != b => Err(interval_range()),
         (false, _) => Ok(a),
@@ -69,11 +69,11 @@ fn round_us(v: f64) -> f64 {
 }
 
 fn fit_i32(v: f64) -> SqlResult<i32> {
-    if v >= -2_147_483_648.0 && v < 2_147_483_648.0 { Ok(v as i32) } else { Err(interval_range()) }
+    if (-2_147_483_648.0..2_147_483_648.0).contains(&v) { Ok(v as i32) } else { Err(interval_range()) }
 }
 
 fn fit_i64(v: f64) -> SqlResult<i64> {
-    if v >= -9_223_372_036_854_775_808.0 && v < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&v) {
         Ok(v as i64)
     } else {
         Err(interval_range())
@@ -125,7 +125,7 @@ pub(super) fn multiply(a: Interval, factor: f64) -> SqlResult<Interval> {
 }
 
 /// `a / divisor`
-pub(super) fn divide(a: Interval, divisor: f64) -> SqlResult<Interval> {
+pub(crate) fn divide(a: Interval, divisor: f64) -> SqlResult<Interval> {
     if divisor == 0.0 {
         return Err(division_by_zero());
     }
@@ -247,7 +247,7 @@ fn put_together(fields: &Fields, in_zone: Option<&TimeZone>) -> SqlResult<i64> {
 }
 
 /// `at + span`: months and days on the clock's face, then the time.
-pub(super) fn add_to_timestamp(at: i64, span: Interval, in_zone: Option<&TimeZone>) -> SqlResult<i64> {
+pub(crate) fn add_to_timestamp(at: i64, span: Interval, in_zone: Option<&TimeZone>) -> SqlResult<i64> {
     match (span, at) {
         (Interval::EARLY, timestamp::LATE) | (Interval::LATE, timestamp::EARLY) => return Err(timestamp_range()),
         (Interval::EARLY, _) => return Ok(timestamp::EARLY),

@@ -9,8 +9,9 @@ pub mod cast;
 pub mod catalogs;
 pub mod compare;
 mod datetime;
+mod datetime_format;
 mod datetime_make;
-mod datetime_math;
+pub(crate) mod datetime_math;
 mod datetime_part;
 pub mod float;
 pub mod format;
@@ -51,6 +52,6 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
         array::KERNELS,
     ],
     float::UNARY,
-    &[datetime::OPERATORS, datetime::CASTS, datetime_part::KERNELS, datetime_make::KERNELS],
+    &[datetime::OPERATORS, datetime::CASTS, datetime_format::KERNELS, datetime_part::KERNELS, datetime_make::KERNELS],
     &[json::JSONB, json::JSON, network::KERNELS],
 ];

@@ -70,9 +70,9 @@ fn text(call: &Call<'_>, masked: bool) -> SqlResult<Column> {
     write1(call, |v: &[u8], out| {
         let v = inet(v)?;
         if masked {
-            v.write(true, out)
+            v.write(true, out);
         } else {
-            v.write_address(out)
+            v.write_address(out);
         }
         Ok(())
     })

@@ -91,7 +91,7 @@ impl Interval {
             range::HOUR | range::DAY_HOUR => v.us = to_multiple(v.us, HOUR_US),
             range::MINUTE | range::DAY_MINUTE | range::HOUR_MINUTE => v.us = to_multiple(v.us, MINUTE_US),
             range::FULL | range::SECOND | range::DAY_SECOND | range::HOUR_SECOND | range::MINUTE_SECOND => {}
-            _ => return Err(SqlError::internal(format_args!("unrecognized interval typmod: {typmod}"))),
+            _ => return Err(SqlError::new(SqlState::InternalError, format!("unrecognized interval typmod: {typmod}"))),
         }
         if precision == 0xffff {
             return Ok(v);
