@@ -138,20 +138,24 @@ impl Accumulator {
     /// Bytes held.
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
-            Accumulator::First(first) => first.values.len() * size_of::<Option<Option<Datum>>>(),
+            Accumulator::First(first) => first.values.len() * size_of::<FirstValue>(),
             Accumulator::Function { inner, .. } => inner.memory_bytes(),
         }
     }
 }
 
-/// The first value of each group; `None` while a group has no row.
+/// `None` while a group has no row; then its first row's value, perhaps NULL.
+#[allow(clippy::option_option, reason = "no row, NULL, or a value")]
+type FirstValue = Option<Option<Datum>>;
+
+/// The first value of each group.
 pub(crate) struct First {
     layout: Layout,
-    values: Vec<Option<Option<Datum>>>,
+    values: Vec<FirstValue>,
 }
 
 impl First {
-    fn take(&mut self, emit: Emit) -> Vec<Option<Option<Datum>>> {
+    fn take(&mut self, emit: Emit) -> Vec<FirstValue> {
         match emit {
             Emit::All => std::mem::take(&mut self.values),
             Emit::First(n) => {
@@ -161,7 +165,7 @@ impl First {
         }
     }
 
-    fn column(&self, values: &[Option<Option<Datum>>]) -> SqlResult<ArrayRef> {
+    fn column(&self, values: &[FirstValue]) -> SqlResult<ArrayRef> {
         let mut builder = ColumnBuilder::new(self.layout, values.len());
         for value in values {
             builder.append_option(value.as_ref().and_then(Option::as_ref).map(Datum::as_ref))?;
@@ -171,7 +175,7 @@ impl First {
 
     fn offer(&mut self, group: usize, array: &ArrayRef, row: usize) {
         if let Some(place @ None) = self.values.get_mut(group) {
-            *place = Some(value_at(array.as_ref(), self.layout, row).map(|v| v.to_datum()));
+            *place = Some(value_at(array.as_ref(), self.layout, row).map(stegodon_types::ValueRef::to_datum));
         }
     }
 

@@ -105,7 +105,7 @@ impl Running {
     /// Runs of equal keys, and whether the first continues the open group.
     fn runs(&self, keys: &[ArrayRef], rows: usize) -> SqlResult<(Vec<Range<usize>>, bool)> {
         match &self.open {
-            open if keys.is_empty() => Ok((vec![0..rows], open.is_some())),
+            open if keys.is_empty() => Ok((std::iter::once(0..rows).collect(), open.is_some())),
             None => Ok((partition(keys)?, false)),
             Some(open) => {
                 // Row 0 of `joined` is the open group's.

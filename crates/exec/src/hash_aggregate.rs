@@ -96,7 +96,7 @@ impl Hash for Function {
 }
 
 impl AggregateUDFImpl for Function {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "aggregate"
     }
 

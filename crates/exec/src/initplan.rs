@@ -163,7 +163,7 @@ async fn run(execution: &Execution, entry: &Entry, input: Input) -> SqlResult<Ve
             }
             let value = |(column, &layout): (usize, &Layout)| {
                 let array = found.as_ref().and_then(|b| b.columns().get(column))?;
-                value_at(array.as_ref(), layout, 0).map(|v| v.to_datum())
+                value_at(array.as_ref(), layout, 0).map(stegodon_types::ValueRef::to_datum)
             };
             Ok(entry.layouts.iter().enumerate().map(value).collect())
         }
@@ -179,6 +179,6 @@ async fn run(execution: &Execution, entry: &Entry, input: Input) -> SqlResult<Ve
 
 impl std::fmt::Debug for InitPlans {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InitPlans").field("count", &self.entries.len()).finish()
+        f.debug_struct("InitPlans").field("count", &self.entries.len()).finish_non_exhaustive()
     }
 }

@@ -97,7 +97,7 @@ fn filter(
     let columns = of(outer, outer_columns).chain(of(inner, inner_schema.fields().len())).collect();
     let fields: Vec<_> = outer_schema.fields().iter().chain(inner_schema.fields().iter()).cloned().collect();
     let schema: SchemaRef = Arc::new(Schema::new(fields));
-    let expr = Condition { execution: Arc::clone(execution), condition: Arc::clone(condition), outer_columns };
+    let expr = Condition { execution: Arc::clone(execution), holds: Arc::clone(condition), outer_columns };
     JoinFilter::new(Arc::new(expr), columns, schema)
 }
 
@@ -105,7 +105,7 @@ fn filter(
 #[derive(Debug)]
 struct Condition {
     execution: Arc<Execution>,
-    condition: Arc<Evaluator>,
+    holds: Arc<Evaluator>,
     outer_columns: usize,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Condition {
 
 impl PartialEq for Condition {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.condition, &other.condition)
+        Arc::ptr_eq(&self.holds, &other.holds)
     }
 }
 
@@ -125,7 +125,7 @@ impl Eq for Condition {}
 
 impl Hash for Condition {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.condition).hash(state);
+        Arc::as_ptr(&self.holds).hash(state);
     }
 }
 
@@ -142,7 +142,7 @@ impl PhysicalExpr for Condition {
         self.execution.cancel.check().map_err(wrap)?;
         let (outer, inner) = batch.columns().split_at(self.outer_columns.min(batch.num_columns()));
         let over = Batch { outer, inner, rows: batch.num_rows() };
-        let passed = self.execution.with_context(|cx| self.condition.filter(cx, &over, None)).map_err(wrap)?;
+        let passed = self.execution.with_context(|cx| self.holds.filter(cx, &over, None)).map_err(wrap)?;
         let mut matches = vec![false; batch.num_rows()];
         for &row in passed.rows() {
             if let Some(place) = matches.get_mut(row as usize) {

@@ -81,7 +81,7 @@ pub(crate) fn conjunction(quals: &[Expr]) -> Option<Expr> {
     }
 }
 
-impl<'a> Lowering<'a> {
+impl Lowering<'_> {
     /// A node in `partitions` partitions, counted where the execution counts.
     pub(crate) fn node(&self, node: &PlanNode, partitions: usize) -> SqlResult<Physical> {
         // A deep plan must not overflow the stack.
@@ -135,22 +135,22 @@ impl<'a> Lowering<'a> {
             }
             PlanKind::SubqueryScan { relation, child } => {
                 let child = self.node(child, partitions)?;
-                self.evaluate(&over_child(node, *relation)?, child, Columns::ONLY)
+                self.evaluate(&over_child(node, *relation), child, Columns::ONLY)
             }
             PlanKind::CteScan { relation, subplan, .. } => {
                 let operator = crate::cte::CteScan { execution: Arc::clone(self.execution), subplan: *subplan };
                 let child = self.statement.subplans.get(*subplan).ok_or_else(|| malformed("a CTE without a plan"))?;
                 let schema = self.schema_of(&child.targets)?;
                 let rows = OperatorExec::plan(operator, Vec::new(), schema, 1);
-                self.evaluate(&over_child(node, *relation)?, rows, Columns::ONLY)
+                self.evaluate(&over_child(node, *relation), rows, Columns::ONLY)
             }
             PlanKind::FunctionScan { relation, functions, columns, ordinality } => {
                 let rows = crate::sets::function_scan(self, functions, columns, *ordinality)?;
-                self.evaluate(&over_child(node, *relation)?, rows, Columns::ONLY)
+                self.evaluate(&over_child(node, *relation), rows, Columns::ONLY)
             }
             PlanKind::ValuesScan { relation, rows } => {
                 let rows = self.values(rows)?;
-                self.evaluate(&over_child(node, *relation)?, rows, Columns::ONLY)
+                self.evaluate(&over_child(node, *relation), rows, Columns::ONLY)
             }
             PlanKind::Append { children, prune, .. } => self.append(node, children, prune.as_ref(), partitions),
             PlanKind::MergeAppend { children, keys, prune } => {
@@ -258,17 +258,14 @@ impl<'a> Lowering<'a> {
         if unchanged && node.quals.is_empty() {
             return Ok(input);
         }
-        let (targets, schema) = match places {
-            Some(places) => {
-                let field = |&p: &usize| input.schema().fields().get(p).map(|f| f.data_type().clone());
-                let types: Option<Vec<DataType>> = places.iter().map(field).collect();
-                let types = types.ok_or_else(|| malformed("a target reads a column that its child has not"))?;
-                (Targets::Columns(places), schema(types))
-            }
-            None => {
-                let targets = node.targets.iter().map(|t| self.compile(&t.expr, columns));
-                (Targets::Computed(targets.collect::<SqlResult<_>>()?), self.schema_of(&node.targets)?)
-            }
+        let (targets, schema) = if let Some(places) = places {
+            let field = |&p: &usize| input.schema().fields().get(p).map(|f| f.data_type().clone());
+            let types: Option<Vec<DataType>> = places.iter().map(field).collect();
+            let types = types.ok_or_else(|| malformed("a target reads a column that its child has not"))?;
+            (Targets::Columns(places), schema(types))
+        } else {
+            let targets = node.targets.iter().map(|t| self.compile(&t.expr, columns));
+            (Targets::Computed(targets.collect::<SqlResult<_>>()?), self.schema_of(&node.targets)?)
         };
         let quals = conjunction(&node.quals).map(|q| self.compile(&q, columns)).transpose()?;
         let needs = Needs::of(node.quals.iter().chain(node.targets.iter().map(|t| &t.expr)));
@@ -366,7 +363,9 @@ impl<'a> Lowering<'a> {
         let mut first = BTreeSet::new();
         recheck.iter().chain(&quals).for_each(|e| collect_columns(e, &mut first));
         let mut second = BTreeSet::new();
-        targets.iter().for_each(|e| collect_columns(e, &mut second));
+        for target in &targets {
+            collect_columns(target, &mut second);
+        }
         let first: Vec<AttrNumber> = first.into_iter().collect();
         let second: Vec<AttrNumber> = second.into_iter().filter(|a| !first.contains(a)).collect();
         let variables = |var: &Var| column_of(relation, &first, &second, var);
@@ -636,7 +635,7 @@ impl<'a> Lowering<'a> {
 }
 
 /// A node whose expressions over range table entry `relation` read its child's columns instead.
-fn over_child(node: &PlanNode, relation: usize) -> SqlResult<PlanNode> {
+fn over_child(node: &PlanNode, relation: usize) -> PlanNode {
     let replace = |e: &mut Expr| {
         if let Expr::Var(var) = e
             && var.source == VarSource::Relation(relation)
@@ -646,9 +645,13 @@ fn over_child(node: &PlanNode, relation: usize) -> SqlResult<PlanNode> {
     };
     let mut targets = node.targets.clone();
     let mut quals = node.quals.clone();
-    targets.iter_mut().for_each(|t| rewrite(&mut t.expr, &replace));
-    quals.iter_mut().for_each(|q| rewrite(q, &replace));
-    Ok(PlanNode {
+    for target in &mut targets {
+        rewrite(&mut target.expr, &replace);
+    }
+    for qual in &mut quals {
+        rewrite(qual, &replace);
+    }
+    PlanNode {
         kind: PlanKind::Result { child: None, one_time_filter: Vec::new() },
         id: node.id,
         estimate: node.estimate,
@@ -656,7 +659,7 @@ fn over_child(node: &PlanNode, relation: usize) -> SqlResult<PlanNode> {
         quals,
         parallel_aware: node.parallel_aware,
         init_plans: Vec::new(),
-    })
+    }
 }
 
 /// Changes an expression from the top down.

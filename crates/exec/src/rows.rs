@@ -62,10 +62,13 @@ impl Producer for RunningResult {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         match std::mem::replace(&mut self.input, From::Nothing) {
             From::Nothing => Ok(None),
-            From::OneRow => match self.operator.passes().await? {
-                true => Ok(Some(batch(&schema([]), Vec::new(), 1)?)),
-                false => Ok(None),
-            },
+            From::OneRow => {
+                if self.operator.passes().await? {
+                    Ok(Some(batch(&schema([]), Vec::new(), 1)?))
+                } else {
+                    Ok(None)
+                }
+            }
             From::Child(input, partition) => {
                 if !self.operator.passes().await? {
                     return Ok(None);

@@ -67,7 +67,7 @@ struct Deparser<'c, 'a> {
     depth: u32,
 }
 
-fn child_of<'p>(node: &'p PlanNode, inner: bool) -> Option<&'p PlanNode> {
+fn child_of(node: &PlanNode, inner: bool) -> Option<&PlanNode> {
     let mut children = Vec::new();
     crate::names::for_each_child(node, &mut |c| children.push(c));
     // Members of an Append are alike: the first speaks for all.

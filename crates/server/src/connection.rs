@@ -74,7 +74,7 @@ where
                     wire.send(&PgWireBackendMessage::GssEncResponse(GssEncResponse::Refuse))?;
                     wire.flush().await?;
                 }
-                _ => wire.negotiated(),
+                SslNegotiationMetaMessage::None => wire.negotiated(),
             },
             Some(PgWireFrontendMessage::CancelRequest(request)) => {
                 if let SecretKey::I32(secret) = request.secret_key {

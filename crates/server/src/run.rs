@@ -187,6 +187,7 @@ impl Run {
     }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "each statement's arm is a result")]
 fn command(tag: &str) -> SqlResult<Outcome> {
     Ok(Outcome::Command(tag.to_owned()))
 }
@@ -260,7 +261,7 @@ fn text_rows(name: &str, lines: Vec<String>) -> SqlResult<Rows> {
 fn table(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> SqlResult<Rows> {
     let rows: Vec<Vec<String>> = rows.collect();
     let column = |i: usize| {
-        let values = rows.iter().map(|r| r.get(i).map(|v| v.as_bytes()));
+        let values = rows.iter().map(|r| r.get(i).map(std::string::String::as_bytes));
         let array: arrow_array::ArrayRef = Arc::new(values.collect::<LargeBinaryArray>());
         (format!("c{i}"), array)
     };

@@ -151,9 +151,8 @@ impl QueryRows {
 
     /// A column as it leaves the library.
     fn edge(&self, batch: &RecordBatch, column: usize) -> SqlResult<ArrayRef> {
-        let (writer, field) = match (self.writers.get(column), self.schema.fields().get(column)) {
-            (Some(writer), Some(field)) => (writer, field),
-            _ => return Err(SqlError::internal("a result has more columns than were described")),
+        let (Some(writer), Some(field)) = (self.writers.get(column), self.schema.fields().get(column)) else {
+            return Err(SqlError::internal("a result has more columns than were described"));
         };
         let inside = batch.columns().get(column).ok_or_else(|| SqlError::internal("a result column is missing"))?;
         if field.data_type() == inside.data_type() {

@@ -134,7 +134,9 @@ async fn sql(arguments: Sql) -> SqlResult<()> {
     }
     let mut table = TextTable::new(rows.columns());
     while let Some(texts) = rows.next_text().await? {
-        texts.into_iter().for_each(|row| table.push(row));
+        for row in texts {
+            table.push(row);
+        }
     }
     print!("{}", table.print(style));
     Ok(())

@@ -1,5 +1,7 @@
 //! Rows as text for a terminal or a file: psql's aligned table, CSV, JSON.
 
+use std::fmt::Write as _;
+
 use crate::database::Column;
 
 /// How rows are printed.
@@ -66,7 +68,8 @@ impl TextTable {
             self.row(row, &widths, &mut out);
         }
         let count = self.rows.len();
-        out.push_str(&format!("({count} row{})\n", if count == 1 { "" } else { "s" }));
+        let plural = if count == 1 { "" } else { "s" };
+        let _ = writeln!(out, "({count} row{plural})");
         out
     }
 

@@ -99,7 +99,8 @@ fn columns_by_operators_by_scans() {
             format!("SELECT id, {column}::text FROM {table} WHERE id < 40 AND {column} IS NOT NULL"),
         ];
         if ordered == "t" {
-            let some = format!("(SELECT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY id OFFSET 5 LIMIT 1)");
+            let some =
+                format!("(SELECT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY id OFFSET 5 LIMIT 1)");
             for operator in ["=", "<>", "<", "<=", ">", ">="] {
                 queries.push(format!("SELECT id FROM {table} WHERE {column} {operator} {some}"));
             }

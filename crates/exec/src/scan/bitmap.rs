@@ -211,13 +211,12 @@ impl stegodon_buffer::BlockSource for Pages {
                 }
                 continue;
             }
-            let (from, to) = match self.block.take() {
-                Some(range) => range,
-                None => {
-                    let next = self.shared.next.fetch_add(1, Ordering::Relaxed);
-                    let range = self.shared.ranges.get(next)?;
-                    (range.start, range.end)
-                }
+            let (from, to) = if let Some(range) = self.block.take() {
+                range
+            } else {
+                let next = self.shared.next.fetch_add(1, Ordering::Relaxed);
+                let range = self.shared.ranges.get(next)?;
+                (range.start, range.end)
             };
             self.pending.extend(self.shared.bitmap.iter_range(from..to).take(PAGES_AT_ONCE));
             if self.pending.len() == PAGES_AT_ONCE

@@ -55,34 +55,105 @@ pub(crate) struct Callee {
 pub(crate) enum Node {
     Input(Input),
     Const(Column),
-    Param { index: usize, layout: Layout },
-    ExecParam { index: usize, layout: Layout },
+    Param {
+        index: usize,
+        layout: Layout,
+    },
+    ExecParam {
+        index: usize,
+        layout: Layout,
+    },
     Call(Box<CallNode>),
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    Case { arg: Option<Box<Node>>, whens: Vec<(Node, Node)>, default: Box<Node>, layout: Layout },
-    Coalesce { args: Vec<Node>, layout: Layout },
-    NullIf { equal: Box<Callee>, left: Box<Node>, right: Box<Node> },
-    Distinct { equal: Box<Callee>, left: Box<Node>, right: Box<Node> },
-    MinMax { greatest: bool, args: Vec<Node>, less: Box<Callee>, layout: Layout },
-    NullTest { arg: Box<Node>, is_null: bool },
-    BooleanTest { arg: Box<Node>, kind: BooleanTestKind },
+    Case {
+        arg: Option<Box<Node>>,
+        whens: Vec<(Node, Node)>,
+        default: Box<Node>,
+        layout: Layout,
+    },
+    Coalesce {
+        args: Vec<Node>,
+        layout: Layout,
+    },
+    NullIf {
+        equal: Box<Callee>,
+        left: Box<Node>,
+        right: Box<Node>,
+    },
+    Distinct {
+        equal: Box<Callee>,
+        left: Box<Node>,
+        right: Box<Node>,
+    },
+    MinMax {
+        greatest: bool,
+        args: Vec<Node>,
+        less: Box<Callee>,
+        layout: Layout,
+    },
+    NullTest {
+        arg: Box<Node>,
+        is_null: bool,
+    },
+    BooleanTest {
+        arg: Box<Node>,
+        kind: BooleanTestKind,
+    },
     CaseTest,
     /// The same bits in the layout of another type.
-    Relabel { arg: Box<Node>, to: Layout },
-    SqlValue { kind: SqlValueKind, typmod: i32 },
-    ViaIo { arg: Box<Node>, from: Arc<TypeDesc>, to: Arc<TypeDesc>, layout: Layout },
+    Relabel {
+        arg: Box<Node>,
+        to: Layout,
+    },
+    SqlValue {
+        kind: SqlValueKind,
+        typmod: i32,
+    },
+    ViaIo {
+        arg: Box<Node>,
+        from: Arc<TypeDesc>,
+        to: Arc<TypeDesc>,
+        layout: Layout,
+    },
     ScalarArray(Box<ScalarArrayNode>),
-    ArrayCoerce { arg: Box<Node>, element: Box<Node>, from: Arc<TypeDesc>, to: Arc<TypeDesc> },
-    Array { elements: Vec<Node>, element: Arc<TypeDesc>, multidims: bool },
+    ArrayCoerce {
+        arg: Box<Node>,
+        element: Box<Node>,
+        from: Arc<TypeDesc>,
+        to: Arc<TypeDesc>,
+    },
+    Array {
+        elements: Vec<Node>,
+        element: Arc<TypeDesc>,
+        multidims: bool,
+    },
     Subscript(Box<SubscriptNode>),
-    Row { fields: Vec<Field>, row_type: Oid },
-    FieldSelect { arg: Box<Node>, field: usize, result: Arc<TypeDesc> },
-    RowNullTest { arg: Box<Node>, is_null: bool },
+    Row {
+        fields: Vec<Field>,
+        row_type: Oid,
+    },
+    FieldSelect {
+        arg: Box<Node>,
+        field: usize,
+        result: Arc<TypeDesc>,
+    },
+    RowNullTest {
+        arg: Box<Node>,
+        is_null: bool,
+    },
     RowCompare(Box<RowCompareNode>),
-    Domain { arg: Box<Node>, name: String, not_null: bool, checks: Vec<DomainCheck> },
-    SubPlan { plan: Box<SubPlan>, params: Vec<Node> },
+    Domain {
+        arg: Box<Node>,
+        name: String,
+        not_null: bool,
+        checks: Vec<DomainCheck>,
+    },
+    SubPlan {
+        plan: Box<SubPlan>,
+        params: Vec<Node>,
+    },
 }
 
 /// The rows an expression sees.

@@ -116,7 +116,7 @@ impl Judge {
         let catalog = Arc::new(Catalog::build(&mut source, "plan").unwrap());
         let read = |n: &str| csv_rows(&std::fs::read_to_string(dump_dir().join(n)).unwrap());
         let number = |s: &Option<String>| s.as_deref().unwrap().parse::<u32>().unwrap();
-        let path = SearchPath { namespaces: vec![Oid(11), Oid(2200)], ..SearchPath::default() };
+        let path = SearchPath { namespaces: vec![Oid(11), Oid(2200)] };
         Judge {
             view: CatalogView::new(Arc::clone(&catalog), path),
             blocks: read("blocks.csv").iter().map(|r| (number(&r[0]), number(&r[1]))).collect(),
@@ -229,15 +229,12 @@ pub fn run_file(judge: &Judge, text: &str) -> Vec<String> {
         let mut settings = PlannerSettings::default();
         let mut sql = String::new();
         for line in input.lines() {
-            match line.strip_prefix("set ") {
-                Some(s) => {
-                    let (name, value) = s.split_once('=').unwrap();
-                    set(&mut settings, name.trim(), value.trim());
-                }
-                None => {
-                    sql.push_str(line);
-                    sql.push('\n');
-                }
+            if let Some(s) = line.strip_prefix("set ") {
+                let (name, value) = s.split_once('=').unwrap();
+                set(&mut settings, name.trim(), value.trim());
+            } else {
+                sql.push_str(line);
+                sql.push('\n');
             }
         }
         let got = match judge.explain(&sql, &settings) {
