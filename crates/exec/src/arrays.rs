@@ -18,6 +18,9 @@ pub(crate) fn elements(types: &dyn TypeCatalog, element: Oid, payload: &[u8]) ->
 pub(crate) fn from_columns(types: &dyn TypeCatalog, element: Oid, columns: &[ArrayRef]) -> SqlResult<Datum> {
     let desc = types.type_desc(element)?;
     let layout = desc.layout.ok_or_else(|| SqlError::unsupported(format_args!("type {}", desc.name)))?;
+    if matches!(desc.kind, stegodon_types::TypeKind::Array { .. }) {
+        return Err(SqlError::unsupported("ARRAY() over a subquery of arrays"));
+    }
     let values = columns.iter().flat_map(|c| (0..c.len()).map(move |row| value_at(c.as_ref(), layout, row)));
     Ok(Datum::bytes(build_vector(&desc, values)?))
 }

@@ -35,7 +35,7 @@ pub(crate) fn plan(
     calls: Vec<AggregateCall>,
 ) -> SqlResult<Physical> {
     let column = |i: usize| -> Arc<dyn PhysicalExpr> { Arc::new(Column::new(&format!("c{i}"), i)) };
-    let group_by = keys.iter().enumerate().map(|(place, &i)| (column(i), format!("k{place}"))).collect();
+    let group_by = keys.iter().map(|&i| (column(i), format!("c{i}"))).collect();
     let schema = input.schema();
     let mut functions = Vec::with_capacity(calls.len());
     let mut filters = Vec::with_capacity(calls.len());

@@ -63,6 +63,9 @@ impl Columns {
                 return Err(malformed("an expression above a scan reads a table"));
             }
         };
+        if var.attno.0 == 0 {
+            return Err(SqlError::unsupported("a whole-row reference to what is no table"));
+        }
         let column = usize::try_from(i32::from(var.attno.0) - 1);
         Ok(base + column.map_err(|_| malformed("an expression above a scan reads a system column"))?)
     }

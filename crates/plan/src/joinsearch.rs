@@ -56,6 +56,9 @@ impl<'a> Level<'a> {
     }
 
     fn plan_fixed(&mut self, j: &FixedJoin, filter: Vec<Rc<Clause>>) -> SqlResult<Rel<'a>> {
+        if j.clauses.iter().chain(&filter).any(|c| c.pseudoconstant) {
+            return Err(SqlError::unsupported("a join condition without columns in an outer or semi join"));
+        }
         let left = self.plan_region(&j.left)?;
         let right = self.plan_region(&j.right)?;
         let input = JoinInput { kind: j.kind, clauses: j.clauses.clone(), filter, domain: j.left.domain };

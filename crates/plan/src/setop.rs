@@ -70,7 +70,7 @@ fn plan_leaf<'a>(level: &mut Level<'a>, rti: usize, op: &SetOperation) -> SqlRes
     let query = (**query).clone();
     let visible: Vec<_> = query.targets.iter().filter(|t| !t.junk).collect();
     if visible.len() != op.types.len() || visible.iter().zip(&op.types).any(|(t, w)| exprs::type_of(&t.expr) != w.0) {
-        return Err(SqlError::internal("the sides of a set operation differ in type"));
+        return Err(SqlError::unsupported("a set operation whose sides need a cast"));
     }
     let mut rel = Rel::new(rti, Relids::one(rti), false);
     rel.columns = visible

@@ -284,6 +284,10 @@ fn refuse_nested_srfs(targets: &[TargetEntry]) -> SqlResult<()> {
 /// The target with what set-returning calls read instead of the calls.
 fn without_srfs(target: &Target) -> Target {
     let mut out = Target::default();
+    // Places count: without a set-returning call each target stays where it is, however often it is there.
+    if !target.exprs.iter().any(|(e, _)| exprs::has_srf(e)) {
+        return target.clone();
+    }
     for (e, r) in &target.exprs {
         if exprs::has_srf(e) {
             exprs::for_each_child(e, &mut |c| {

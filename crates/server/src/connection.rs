@@ -359,6 +359,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     }
                     return self.wire.send(&PgWireBackendMessage::PortalSuspended(PortalSuspended::new()));
                 }
+                if let Some(portal) = self.session.portals.get_mut(portal).filter(|_| !describe) {
+                    portal.ended = true;
+                }
                 let tag = if counted { format!("{tag} {sent}") } else { tag };
                 self.wire.send(&PgWireBackendMessage::CommandComplete(CommandComplete::new(tag)))
             }
@@ -568,6 +571,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let max = usize::try_from(max_rows).ok().filter(|m| *m > 0).unwrap_or(usize::MAX);
         let portal = self.portal(name)?;
         let formats = portal.formats.clone();
+        if portal.ended {
+            let done = CommandComplete::new("SELECT 0".to_owned());
+            return self.wire.send(&PgWireBackendMessage::CommandComplete(done));
+        }
         if let Some(rows) = portal.rows.take() {
             let outcome = Outcome::Rows { rows, tag: "SELECT".to_owned(), counted: true };
             return self.answer(outcome, &formats, false, max, name).await;

@@ -33,7 +33,8 @@ pub(crate) async fn run(
                 return Err(SqlError::new(SqlState::DuplicateCursor, format!("cursor \"{name}\" already exists")));
             }
             let rows = start_query(session, query, params, true)?;
-            session.portals.insert(name.clone(), Portal::cursor(rows));
+            let depth = session.savepoints.len();
+            session.portals.insert(name.clone(), Portal::cursor(rows, depth));
             Ok(Outcome::Command("DECLARE CURSOR".to_owned()))
         }
         Statement::Fetch { cursor, direction, count, is_move } => {

@@ -23,17 +23,22 @@ pub struct Portal {
     pub(crate) rows: Option<Rows>,
     /// Declared by DECLARE.
     cursor: bool,
+    /// All its rows have been given.
+    pub(crate) ended: bool,
+    /// How many savepoints there were when it was made.
+    pub(crate) depth: usize,
 }
 
 impl Portal {
     /// A portal that has not run.
     pub(crate) fn new(prepared: Arc<Prepared>, params: Vec<Option<Datum>>, formats: Vec<Format>) -> Self {
-        Self { prepared: Some(prepared), params, formats, rows: None, cursor: false }
+        Self { prepared: Some(prepared), params, formats, rows: None, cursor: false, ended: false, depth: 0 }
     }
 
     /// A cursor over running rows.
-    pub(crate) fn cursor(rows: Rows) -> Self {
-        Self { prepared: None, params: Vec::new(), formats: Vec::new(), rows: Some(rows), cursor: true }
+    pub(crate) fn cursor(rows: Rows, depth: usize) -> Self {
+        let (params, formats) = (Vec::new(), Vec::new());
+        Self { prepared: None, params, formats, rows: Some(rows), cursor: true, ended: false, depth }
     }
 
     /// Whether it was declared by DECLARE.

@@ -359,6 +359,8 @@ fn transaction(session: &mut Session, statement: &TransactionStatement) -> SqlRe
             for _ in at..session.savepoints.len() {
                 session.settings.write().rollback();
             }
+            // Cursors declared since the savepoint go with it.
+            session.portals.retain(|_, portal| portal.depth <= at);
             // The savepoint itself stays.
             session.savepoints.truncate(at + 1);
             session.settings.write().begin();
@@ -409,6 +411,9 @@ fn set(session: &mut Session, name: &str, value: Option<&[String]>, local: bool)
         let message = "SET LOCAL can only be used in transaction blocks";
         session.notices.push(SqlError::new(SqlState::NoActiveSqlTransaction, message));
     }
+    if matches!(name.to_ascii_lowercase().as_str(), "role" | "session_authorization") {
+        check_same_role(session, name, value)?;
+    }
     let scope = if local { Scope::Local } else { Scope::Session };
     let superuser = session.user.superuser;
     let mut settings = session.settings.write();
@@ -419,6 +424,15 @@ fn set(session: &mut Session, name: &str, value: Option<&[String]>, local: bool)
             let quoted: Vec<String> = items.iter().map(|i| stegodon_catalog::keywords::quote_identifier(i)).collect();
             settings.set(name, &quoted.join(", "), scope, superuser)
         }
+    }
+}
+
+/// A session stays who it is: another role's privileges are never pretended.
+fn check_same_role(session: &Session, name: &str, value: Option<&[String]>) -> SqlResult<()> {
+    match value {
+        None => Ok(()),
+        Some([one]) if *one == session.user.name || (name.eq_ignore_ascii_case("role") && one == "none") => Ok(()),
+        Some(_) => Err(SqlError::unsupported(format_args!("SET {name} to another role"))),
     }
 }
 

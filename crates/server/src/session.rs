@@ -257,6 +257,10 @@ impl Session {
         let settings = self.format();
         let cx = TypeContext::new(self.view.as_ref(), &settings);
         let ty = stegodon_types::TypeCatalog::type_desc(self.view.as_ref(), type_oid)?;
+        if format == crate::Format::Text && self.encoding == Encoding::Utf8 && std::str::from_utf8(bytes).is_err() {
+            let message = "invalid byte sequence for encoding \"UTF8\"";
+            return Err(SqlError::new(SqlState::CharacterNotInRepertoire, message));
+        }
         match format {
             crate::Format::Text => stegodon_types::text_in(&cx, &ty, bytes, -1),
             crate::Format::Binary => stegodon_types::binary_in(&cx, &ty, bytes, -1),

@@ -51,7 +51,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Wire<S> {
     pub(crate) async fn read(&mut self) -> SqlResult<Option<PgWireFrontendMessage>> {
         loop {
             self.check_length()?;
-            let message = PgWireFrontendMessage::decode(&mut self.input, &self.context);
+            // The codec trusts the counts inside a message and panics where they lie.
+            let decode = std::panic::AssertUnwindSafe(|| PgWireFrontendMessage::decode(&mut self.input, &self.context));
+            let message = std::panic::catch_unwind(decode);
+            let message = message.map_err(|_| violation("invalid message format".to_owned()))?;
             if let Some(message) = message.map_err(|e| violation(e.to_string()))? {
                 return Ok(Some(message));
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// One non-null value; SQL values are `Option<Datum>`. The variant is the one that the type's
 /// [`Layout`](crate::Layout) names; which type it is of is known beside it (an OID), as in PostgreSQL.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Datum {
     /// [`Layout::Bool`](crate::Layout::Bool).
     Bool(bool),
@@ -40,6 +40,26 @@ impl Datum {
         match self {
             Datum::Bytes(b) => Some(b),
             _ => None,
+        }
+    }
+}
+
+/// The same value to the bit: what trees are compared by. A NaN is the same as itself, 0 and −0 are not the same; for SQL's
+/// equality see [`crate::equal`].
+impl PartialEq for Datum {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Datum::Bool(a), Datum::Bool(b)) => a == b,
+            (Datum::Char(a), Datum::Char(b)) => a == b,
+            (Datum::Int16(a), Datum::Int16(b)) => a == b,
+            (Datum::Int32(a), Datum::Int32(b)) => a == b,
+            (Datum::UInt32(a), Datum::UInt32(b)) => a == b,
+            (Datum::Int64(a), Datum::Int64(b)) => a == b,
+            (Datum::UInt64(a), Datum::UInt64(b)) => a == b,
+            (Datum::Float32(a), Datum::Float32(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Float64(a), Datum::Float64(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Bytes(a), Datum::Bytes(b)) => a == b,
+            _ => false,
         }
     }
 }
