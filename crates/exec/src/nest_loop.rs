@@ -181,6 +181,7 @@ impl NestLoop {
 #[async_trait]
 impl Producer for Running {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        crate::operator::breathe().await;
         loop {
             if let Some(error) = self.failed.take() {
                 return Err(error);

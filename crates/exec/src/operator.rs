@@ -172,6 +172,12 @@ fn stream_of(schema: &SchemaRef, producer: Box<dyn Producer>) -> SendableRecordB
     Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), batches))
 }
 
+/// Lets other tasks of this thread run: sockets, cancel requests and timeouts are looked at between batches. Whatever makes
+/// rows calls it once a batch; a pool hit alone never waits.
+pub(crate) async fn breathe() {
+    tokio::task::yield_now().await;
+}
+
 /// An internal error about a plan's shape.
 pub(crate) fn malformed(what: &str) -> SqlError {
     SqlError::internal(format_args!("malformed plan: {what}"))

@@ -147,6 +147,7 @@ struct RunningScan {
 #[async_trait]
 impl Producer for RunningScan {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        crate::operator::breathe().await;
         let FunctionScan { execution, sources, ordinality, needs, schema } = self.operator.as_ref();
         let over = Batch::one_row();
         let first = self.calls.is_none();
@@ -263,6 +264,7 @@ impl RunningProject {
 #[async_trait]
 impl Producer for RunningProject {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        crate::operator::breathe().await;
         let mut gathered = Vec::new();
         let mut rows = 0;
         while rows < BATCH_ROWS {

@@ -65,6 +65,7 @@ pub(crate) struct RowBuffer {
     toasted_bytes: usize,
     full_at: usize,
     failed: Option<SqlError>,
+    damaged: Option<SqlError>,
     ready: bool,
 }
 
@@ -78,12 +79,22 @@ impl RowBuffer {
             toasted_bytes: 0,
             full_at: FIRST_BATCH_ROWS,
             failed: None,
+            damaged: None,
             ready: false,
         }
     }
 
     /// Adds tuples of a page.
     pub(crate) fn push(&mut self, page: &HeapPage<'_>, offsets: &[OffsetNumber], recheck: bool) -> SqlResult<()> {
+        let pushed = self.deform(page, offsets, recheck);
+        if let Err(error) = &pushed {
+            // A damaged tuple leaves columns of different lengths: nothing of this batch may be used.
+            self.damaged = Some(error.clone());
+        }
+        pushed
+    }
+
+    fn deform(&mut self, page: &HeapPage<'_>, offsets: &[OffsetNumber], recheck: bool) -> SqlResult<()> {
         let (start, toasted) = (self.first.rows(), [self.first.toasted().len(), self.second.toasted().len()]);
         self.rows.first.deform(page, offsets, &mut self.first)?;
         self.rows.second.deform(page, offsets, &mut self.second)?;
@@ -109,6 +120,9 @@ impl RowBuffer {
 
     /// The rows gathered that pass the conditions. `None` if there are none; an error once the rows before it are out.
     pub(crate) async fn finish(&mut self, counters: &Arc<IoCounters>) -> SqlResult<Option<RecordBatch>> {
+        if let Some(error) = self.damaged.take() {
+            return Err(error);
+        }
         let rows = self.first.rows();
         if rows == 0 {
             return self.failed.take().map_or(Ok(None), Err);

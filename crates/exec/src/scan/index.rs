@@ -87,6 +87,7 @@ impl Running {
 #[async_trait]
 impl Producer for Running {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        crate::operator::breathe().await;
         if self.state == State::NotStarted {
             let keys = self.operator.keys.evaluate().await?;
             self.scan.rescan(&keys)?;

@@ -186,6 +186,7 @@ impl Running {
 #[async_trait]
 impl Producer for Running {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        crate::operator::breathe().await;
         if self.state == State::NotStarted {
             let scan = Arc::clone(&self.operator);
             scan.execution.prepare(&scan.needs).await?;

@@ -31,7 +31,8 @@ fn files(execution: &Execution, relation: &Relation) -> SqlResult<RelationFiles>
 /// A table, opened for reading. Refused where a prepared transaction holds it exclusively (55P03).
 pub(crate) fn open_table(execution: &Execution, oid: Oid) -> SqlResult<Table> {
     let row = relation(execution, oid)?;
-    if row.access_method != HEAP_AM {
+    // A sequence is a heap of one row without an access method of its own.
+    if row.access_method != HEAP_AM && row.kind != b'S' {
         let method = execution.catalog().access_method(row.access_method);
         let method = method.map_or_else(|| row.access_method.to_string(), |m| format!("\"{}\"", m.name));
         return Err(SqlError::unsupported(format_args!("table access method {method}")));

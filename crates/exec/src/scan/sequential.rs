@@ -135,6 +135,7 @@ where
     F: FnMut((PinnedPage, S::Data), &mut PageRows) -> SqlResult<()> + Send,
 {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        crate::operator::breathe().await;
         loop {
             while let Some(stream) = &mut self.stream {
                 if self.rows.buffer.is_full() {

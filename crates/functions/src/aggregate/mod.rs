@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use stegodon_nodes::expr::{Aggref, AggregateKind};
-use stegodon_types::{Collation, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, names::sql_name};
+use stegodon_types::{Collation, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, names::sql_name, oids};
 
 use crate::eval::layout_of;
 
@@ -118,6 +118,11 @@ pub fn aggregate(aggref: &Aggref, cx: &CompileContext<'_>) -> SqlResult<Aggregat
         }
     };
     if aggref.kind != AggregateKind::Normal || !aggref.direct_args.is_empty() {
+        return Err(SqlError::unsupported(name()));
+    }
+    // max and min of the catalogs' vectors compare as arrays do, which their own order does not.
+    let vector = arg_types.iter().any(|t| matches!(t.oid, oids::OIDVECTOR | oids::INT2VECTOR));
+    if vector && matches!(aggref.function.0, 2050 | 2051) {
         return Err(SqlError::unsupported(name()));
     }
     let Some(function) = table::function(aggref.function) else {

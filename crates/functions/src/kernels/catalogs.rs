@@ -291,7 +291,7 @@ pub(crate) static KERNELS: &[Entry] = &[
     (3479, to_reg),
     (4093, to_reg),
     (3493, to_reg),
-    (1079, |c| map1(c, |name: &[u8]| c.cx.types.object_oid(RegKind::Class, &string(name)).map(|o| o.0))),
+    (1079, |c| map1(c, |name: &[u8]| text_regclass(c, &string(name)))),
     (1215, |c| described(c, false)),
     (1993, |c| described(c, true)),
     (1216, |c| {
@@ -325,3 +325,12 @@ pub(crate) static KERNELS: &[Entry] = &[
     }),
     (2710, |c| map2(c, |role: u32, p: &[u8]| has_role(c.cx.catalog, c.cx.session.current_user(), Oid(role), p))),
 ];
+
+/// `text::regclass`: a name only, where `regclass`'s input takes numbers too.
+fn text_regclass(call: &Call<'_>, name: &str) -> SqlResult<u32> {
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        let message = format!("relation \"{name}\" does not exist");
+        return Err(SqlError::new(SqlState::UndefinedTable, message));
+    }
+    call.cx.types.object_oid(RegKind::Class, name).map(|o| o.0)
+}
