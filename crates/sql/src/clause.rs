@@ -179,7 +179,8 @@ impl Analyzer<'_> {
         s: &pb::SortBy,
     ) -> SqlResult<()> {
         let ty = self.resolve_unknown(at, targets)?;
-        let location = targets.get(at).and_then(|t| t.expr.location());
+        let written = s.node.as_deref().and_then(place_of_number);
+        let location = written.or_else(|| targets.get(at).and_then(|t| t.expr.location()));
         let (ordering, equality, descending, hashable) = match pb::SortByDir::try_from(s.sortby_dir) {
             Ok(pb::SortByDir::SortbyDefault | pb::SortByDir::SortbyAsc) => {
                 let o = self.ordering(ty, location)?;
@@ -293,7 +294,7 @@ impl Analyzer<'_> {
                     continue;
                 }
             }
-            self.add_to_group_list(at, targets, &mut list)?;
+            self.add_to_group_list(at, targets, &mut list, place_of_number(node))?;
         }
         Ok(list)
     }
@@ -303,9 +304,10 @@ impl Analyzer<'_> {
         at: usize,
         targets: &mut [TargetEntry],
         list: &mut Vec<SortGroupClause>,
+        written: Location,
     ) -> SqlResult<()> {
         let ty = self.resolve_unknown(at, targets)?;
-        let location = targets.get(at).and_then(|t| t.expr.location());
+        let location = written.or_else(|| targets.get(at).and_then(|t| t.expr.location()));
         let reference = targets.get(at).map_or(0, |t| t.sort_group_ref);
         if reference > 0 && list.iter().any(|c| c.reference == reference) {
             return Ok(());
@@ -348,7 +350,7 @@ impl Analyzer<'_> {
         }
         for at in 0..targets.len() {
             if targets.get(at).is_some_and(|t| !t.junk) {
-                self.add_to_group_list(at, targets, &mut list)?;
+                self.add_to_group_list(at, targets, &mut list, None)?;
             }
         }
         if list.is_empty() {
@@ -407,7 +409,7 @@ impl Analyzer<'_> {
             if skipped {
                 return mismatch(self, location);
             }
-            self.add_to_group_list(at, targets, &mut list)?;
+            self.add_to_group_list(at, targets, &mut list, None)?;
         }
         Ok(list)
     }
@@ -449,4 +451,12 @@ fn first_var(e: &Expr) -> Location {
         _ => false,
     });
     found
+}
+
+/// Where an output's number stands, in `ORDER BY 1`: errors about the output point there.
+fn place_of_number(node: &pb::Node) -> Location {
+    match node.node.as_ref() {
+        Some(NodeEnum::AConst(c)) => loc(c.location),
+        _ => None,
+    }
 }

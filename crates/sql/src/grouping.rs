@@ -111,7 +111,7 @@ impl Analyzer<'_> {
                 return Ok(reference);
             }
         }
-        self.add_to_group_list(at, targets, list)?;
+        self.add_to_group_list(at, targets, list, None)?;
         Ok(targets.get(at).map_or(0, |t| t.sort_group_ref))
     }
 

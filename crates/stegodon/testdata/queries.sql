@@ -209,3 +209,24 @@ select 99999999999999999999::int8
 select 'abc'::bytea, '\x6'::bytea
 select interval 'nonsense'
 selec 1
+select k, k from zoo.duplicates order by k, id limit 2 -- ordered
+select id, -id, id from zoo.frozen order by t limit 2 -- ordered
+select count(*), count(*) from zoo.duplicates group by k order by k limit 2 -- ordered
+select 1, 1
+select null, null
+select a.*, a.* from zoo.frozen a where id < 3
+select count(*) from zoo.frozen a left join zoo.vacuumed b on a.id = b.id and 1 = 2
+select count(*) from zoo.frozen a where exists (select 1 from zoo.vacuumed b where b.id = a.id and false)
+select id from zoo.numbers where f8 is not distinct from 'NaN'
+select id from zoo.numbers where f4 is distinct from 'NaN' and id < 9
+select f8 = 'NaN', count(*) from zoo.numbers group by f8 = 'NaN'
+select id from zoo.numbers order by coalesce(f8, 'NaN'::float8), id limit 3 -- ordered
+select '1'::text::regclass
+select ov, iv from zoo.containers order by id limit 4 -- ordered
+select count(*) from pg_roles
+select * from zoo.seq
+select id from zoo.toasted order by random_ limit 2 -- ordered
+select last_value, is_called from zoo.seq
+set role reader
+select 1 union select 2.5
+select t from (select 1 a, 2 b) t

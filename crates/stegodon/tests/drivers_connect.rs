@@ -1,0 +1,90 @@
+//! psql, pgbench and tokio-postgres connect, run and fetch without a special case.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::stegodon;
+use stegodon_testkit::demo_cluster;
+use stegodon_testkit::lab::{Client, Server};
+
+fn serve() -> (tempfile::TempDir, Server) {
+    let (keep, directory) = demo_cluster();
+    let server = stegodon().start(&directory, &[]).unwrap();
+    (keep, server)
+}
+
+fn psql(server: &Server, arguments: &[&str]) -> (bool, String) {
+    let output = Command::new("psql")
+        .args(["-X", "-A", "-t", "-q", "-v", "VERBOSITY=sqlstate", "-U", "postgres", "-d", "demo"])
+        .arg("-h")
+        .arg(server.socket_directory())
+        .args(["-p", &server.port().to_string()])
+        .args(arguments)
+        .output()
+        .expect("psql runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+/// pgbench is beside Debian's server where it is not on the path.
+fn pgbench() -> PathBuf {
+    let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let beside = debian.map(|d| d.path().join("bin/pgbench")).find(|p| p.exists());
+    beside.unwrap_or_else(|| PathBuf::from("pgbench"))
+}
+
+#[test]
+fn psql_runs_transactions_cursors_and_settings() {
+    let (_keep, server) = serve();
+    let script = "BEGIN; SAVEPOINT a; SELECT 1/0; SELECT 1; ROLLBACK TO a; SELECT 2; COMMIT; SHOW work_mem;
+        SET work_mem = '8MB'; SHOW work_mem; BEGIN; SET LOCAL work_mem = '1MB'; SHOW work_mem; ROLLBACK; SHOW work_mem;
+        PREPARE p (int) AS SELECT $1 + 1; EXECUTE p(41); DEALLOCATE p;
+        BEGIN; DECLARE c CURSOR FOR SELECT id FROM zoo.frozen ORDER BY id; FETCH 2 FROM c; MOVE 3 FROM c; FETCH c; CLOSE c; COMMIT;";
+    let (_, said) = psql(&server, &["-c", "SELECT 'hello'", "-f", "/dev/null"]);
+    assert_eq!(said, "hello\n");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), script).unwrap();
+    let (_, said) = psql(&server, &["-f", &file.path().display().to_string()]);
+    let plain: Vec<&str> = said.lines().filter(|l| !l.contains("ERROR")).collect();
+    assert_eq!(plain, ["2", "4MB", "8MB", "1MB", "8MB", "42", "1", "2", "6"], "{said}");
+    assert!(said.contains("22012") && said.contains("25P02"), "{said}");
+}
+
+#[test]
+fn pgbench_selects_in_every_mode() {
+    let (_keep, server) = serve();
+    for mode in ["simple", "extended", "prepared"] {
+        let output = Command::new(pgbench())
+            .args(["-n", "-S", "-c", "4", "-t", "25", "-M", mode, "-U", "postgres"])
+            .arg("-h")
+            .arg(server.socket_directory())
+            .args(["-p", &server.port().to_string(), "demo"])
+            .output()
+            .expect("pgbench runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.contains("100/100"), "{mode}: {text}");
+    }
+}
+
+#[test]
+fn one_hundred_partitions_are_searched() {
+    let (_keep, server) = serve();
+    let mut client = Client::connect(&server, "demo", "postgres").unwrap();
+    let sql = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT count(*) FROM pgbench_accounts WHERE bid = 0";
+    let rows = client.query(sql).unwrap().rows;
+    let searches = rows.iter().flatten().flatten().filter(|l| l.contains("Index Searches: 1")).count();
+    assert_eq!(searches, 100);
+}
+
+#[test]
+fn a_timeout_ends_a_long_query() {
+    let (_keep, server) = serve();
+    let mut client = Client::connect(&server, "demo", "postgres").unwrap();
+    client.query("SET statement_timeout = '200ms'").unwrap();
+    let long = "SELECT count(*) FROM zoo.numbers a, zoo.numbers b, zoo.numbers c WHERE a.id + b.id + c.id = 0";
+    assert_eq!(client.query(long).unwrap_err().state, "57014");
+    client.query("SELECT 1").expect("the session goes on");
+}
