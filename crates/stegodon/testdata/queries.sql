@@ -227,6 +227,5 @@ select count(*) from pg_roles
 select * from zoo.seq
 select id from zoo.toasted order by random_ limit 2 -- ordered
 select last_value, is_called from zoo.seq
-set role reader
 select 1 union select 2.5
 select t from (select 1 a, 2 b) t
