@@ -194,7 +194,11 @@ impl<'a> Level<'a> {
     }
 
     /// How many elements an array has, or is guessed to have (`estimate_array_length`).
-    #[allow(clippy::only_used_in_recursion, reason = "an estimate of a level, as its neighbours are")]
+    #[allow(
+        clippy::self_only_used_in_recursion,
+        clippy::only_used_in_recursion,
+        reason = "an estimate of a level, as its neighbours are"
+    )]
     pub(crate) fn array_length(&self, e: &Expr) -> f64 {
         match exprs::strip_relabel(e) {
             Expr::Const(Const { value: None, .. }) => 0.0,

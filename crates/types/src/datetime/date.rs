@@ -55,7 +55,7 @@ pub fn write(settings: &FormatSettings, days: i32, out: &mut Vec<u8>) -> SqlResu
         EARLY => out.extend_from_slice(b"-infinity"),
         // A moment's date can be the day before the first one, west of Greenwich.
         days if is_valid_date(days) || days == -EPOCH_JULIAN - 1 => {
-            encode::date(&fields(days), settings.date_style, settings.date_order, out)
+            encode::date(&fields(days), settings.date_style, settings.date_order, out);
         }
         _ => return Err(out_of_range("date")),
     }
