@@ -17,11 +17,9 @@ mod refusal;
 mod storage;
 mod table;
 mod toast;
-mod visibility;
 
 pub use blocks::SharedBlocks;
 pub use refusal::Refusal;
 pub use storage::{IoMethodKind, Storage, StorageOptions};
 pub use table::{Table, read_all};
 pub use toast::Toast;
-pub use visibility::SnapshotVisibility;

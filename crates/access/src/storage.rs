@@ -8,11 +8,10 @@ use stegodon_buffer::{BufferPool, PoolOptions};
 use stegodon_format::ids::{GLOBAL_TABLESPACE, Oid, RelFileLocator, RelFileNumber};
 use stegodon_format::relmap::RelationMap;
 use stegodon_io::{DataDirectory, IoMethod, RelationFiles, SyncMethod, WorkerMethod};
-use stegodon_txn::{Snapshot, Transactions};
+use stegodon_txn::{Snapshot, Transactions, VisibilityChecker};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::refusal;
-use crate::visibility::SnapshotVisibility;
 
 /// `io_method`, as far as there are methods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,8 +98,8 @@ impl Storage {
     }
 
     /// The snapshot's answers for one scan.
-    pub fn visibility(&self) -> SnapshotVisibility {
-        SnapshotVisibility::new(Arc::clone(&self.transactions), Arc::clone(&self.snapshot))
+    pub fn visibility(&self) -> VisibilityChecker {
+        VisibilityChecker::new(Arc::clone(&self.transactions), Arc::clone(&self.snapshot))
     }
 
     /// The files of a relation.

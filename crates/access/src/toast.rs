@@ -6,13 +6,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, UInt32Type};
 use stegodon_buffer::{IoCounters, PageGuard, ReadStream, StreamOptions};
-use stegodon_format::ids::{AttrNumber, Fork, OffsetNumber, Oid};
+use stegodon_format::ids::{Fork, OffsetNumber, Oid};
 use stegodon_format::varlena::ToastPointer;
-use stegodon_heap::toast::Assembly;
-use stegodon_heap::{Attribute, Columns, Deformer, HeapPage, TupleDesc};
+use stegodon_heap::HeapPage;
+use stegodon_heap::toast::{Assembly, Chunk};
 use stegodon_io::RelationFiles;
 use stegodon_nbtree::{
     BtreeScan, IndexAttribute, IndexDesc, IndexKey, KeyComparator, PoolSource, ScanKey, ScanOptions, Strategy,
@@ -23,7 +21,7 @@ use stegodon_types::{Align, Datum, Layout, SqlError, SqlResult, SqlState, ValueR
 use crate::blocks::SharedBlocks;
 use crate::storage::Storage;
 
-/// Chunks by value: `(chunk_seq, chunk_data)` in the order of the table.
+/// Chunks by value: `(chunk_seq, chunk_data as stored)` in the order of the table.
 type Chunks = HashMap<u32, Vec<(i32, Vec<u8>)>>;
 
 /// A TOAST table.
@@ -32,7 +30,6 @@ pub struct Toast {
     name: String,
     oid: Oid,
     files: RelationFiles,
-    deformer: Deformer,
     index: Option<(RelationFiles, Arc<IndexDesc>)>,
     /// All chunks, where there is no index.
     whole: OnceLock<Chunks>,
@@ -47,15 +44,8 @@ impl Toast {
         index: Option<(String, RelationFiles)>,
     ) -> SqlResult<Self> {
         let name = name.into();
-        let attrs = vec![
-            Attribute::new("chunk_id", oids::OID, 4, Align::Int, Some(Layout::UInt32)),
-            Attribute::new("chunk_seq", oids::INT4, 4, Align::Int, Some(Layout::Int32)),
-            Attribute::new("chunk_data", oids::BYTEA, -1, Align::Int, Some(Layout::Bytes)),
-        ];
-        let desc = TupleDesc::new(name.clone(), oid, attrs)?;
-        let deformer = Deformer::new(&desc, &[AttrNumber(1), AttrNumber(2), AttrNumber(3)])?;
         let index = index.map(|(name, files)| Ok::<_, SqlError>((files, Arc::new(index_desc(name)?)))).transpose()?;
-        Ok(Self { name, oid, files, deformer, index, whole: OnceLock::new() })
+        Ok(Self { name, oid, files, index, whole: OnceLock::new() })
     }
 
     /// Fetches a value's payload.
@@ -124,30 +114,15 @@ impl Toast {
         if !toast_chunk_is_visible(page.tuple(offset)?) {
             return Ok(());
         }
-        let mut columns = Columns::new(&self.deformer, 1);
-        self.deformer.deform(&page, &[offset], &mut columns)?;
-        let (id, seq, data) = self.chunk(&mut columns)?;
-        if id != pointer.value_id.0 {
-            let message =
-                format!("index of TOAST table \"{}\" leads from value {} to {id}", self.name, pointer.value_id);
+        let chunk = Chunk::read(&page, offset)?;
+        if chunk.value_id != pointer.value_id {
+            let message = format!(
+                "index of TOAST table \"{}\" leads from value {} to {}",
+                self.name, pointer.value_id, chunk.value_id
+            );
             return Err(SqlError::new(SqlState::IndexCorrupted, message));
         }
-        Ok(assembly.push(seq, &data)?)
-    }
-
-    fn chunk(&self, columns: &mut Columns) -> SqlResult<(u32, i32, Vec<u8>)> {
-        let damaged = || SqlError::new(SqlState::DataCorrupted, format!("TOAST table \"{}\" has NULLs", self.name));
-        if !columns.toasted().is_empty() {
-            let message = format!("TOAST table \"{}\" has toasted chunks", self.name);
-            return Err(SqlError::new(SqlState::DataCorrupted, message));
-        }
-        let arrays = columns.finish()?;
-        let [id, seq, data] = arrays.as_slice() else { return Err(damaged()) };
-        if [id, seq, data].iter().any(|a| a.len() != 1 || a.is_null(0)) {
-            return Err(damaged());
-        }
-        let data = data.as_binary::<i64>().value(0).to_vec();
-        Ok((id.as_primitive::<UInt32Type>().value(0), seq.as_primitive::<Int32Type>().value(0), data))
+        Ok(assembly.push_stored(chunk.seq, chunk.stored)?)
     }
 
     fn out_of_whole(&self, storage: &Storage, pointer: &ToastPointer) -> SqlResult<Vec<u8>> {
@@ -161,7 +136,7 @@ impl Toast {
         let mut chunks: Vec<&(i32, Vec<u8>)> = whole.get(&pointer.value_id.0).into_iter().flatten().collect();
         chunks.sort_by_key(|(seq, _)| *seq);
         for (seq, data) in chunks {
-            assembly.push(*seq, data)?;
+            assembly.push_stored(*seq, data)?;
         }
         Ok(assembly.finish()?)
     }
@@ -179,10 +154,8 @@ impl Toast {
                 if !toast_chunk_is_visible(heap.tuple(offset)?) {
                     continue;
                 }
-                let mut columns = Columns::new(&self.deformer, 1);
-                self.deformer.deform(&heap, &[offset], &mut columns)?;
-                let (id, seq, data) = self.chunk(&mut columns)?;
-                chunks.entry(id).or_default().push((seq, data));
+                let chunk = Chunk::read(&heap, offset)?;
+                chunks.entry(chunk.value_id.0).or_default().push((chunk.seq, chunk.stored.to_vec()));
             }
         }
         Ok(chunks)

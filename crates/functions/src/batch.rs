@@ -79,6 +79,11 @@ impl Selection {
         &self.rows
     }
 
+    /// Whether a row is one of them.
+    pub fn holds(&self, row: usize) -> bool {
+        u32::try_from(row).is_ok_and(|row| self.rows.binary_search(&row).is_ok())
+    }
+
     /// How many rows.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -24,122 +24,18 @@ pub const RECORD: Oid = Oid(2249);
 
 /// Calls `f` for each direct child.
 pub fn for_each_child<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
-    match e {
-        Expr::Var(_) | Expr::Const(_) | Expr::Param(_) | Expr::CaseTest(_) | Expr::SqlValue(_) | Expr::NextValue(_) => {
-        }
-        Expr::Aggref(a) => {
-            a.direct_args.iter().for_each(&mut *f);
-            a.args.iter().for_each(|t| f(&t.expr));
-            a.filter.iter().for_each(f);
-        }
-        Expr::GroupingFunc(g) => g.args.iter().for_each(f),
-        Expr::WindowFunc(w) => {
-            w.args.iter().for_each(&mut *f);
-            w.filter.iter().for_each(f);
-        }
-        Expr::Subscript(s) => {
-            s.upper.iter().flatten().for_each(&mut *f);
-            s.lower.iter().flatten().for_each(&mut *f);
-            f(&s.container);
-        }
-        Expr::Func(x) => x.args.iter().for_each(f),
-        Expr::Op(x) | Expr::Distinct(x) | Expr::NullIf(x) => x.args.iter().for_each(f),
-        Expr::ScalarArrayOp(x) => x.args.iter().for_each(f),
-        Expr::Bool(x) => x.args.iter().for_each(f),
-        Expr::SubLink(x) => x.test.iter().for_each(f),
-        Expr::SubPlan(x) => {
-            x.test.iter().for_each(&mut *f);
-            x.params.iter().for_each(|p| f(&p.1));
-        }
-        Expr::FieldSelect(x) => f(&x.arg),
-        Expr::Relabel(x) => f(&x.arg),
-        Expr::CoerceViaIo(x) => f(&x.arg),
-        Expr::ArrayCoerce(x) => {
-            f(&x.arg);
-            f(&x.element);
-        }
-        Expr::ConvertRowtype(x) => f(&x.arg),
-        Expr::Collate(x) => f(&x.arg),
-        Expr::Case(x) => {
-            x.arg.iter().for_each(&mut *f);
-            x.whens.iter().for_each(|w| {
-                f(&w.0);
-                f(&w.1);
-            });
-            f(&x.default);
-        }
-        Expr::Array(x) => x.elements.iter().for_each(f),
-        Expr::Row(x) => x.args.iter().for_each(f),
-        Expr::RowCompare(x) => {
-            x.left.iter().for_each(&mut *f);
-            x.right.iter().for_each(f);
-        }
-        Expr::Coalesce(x) => x.args.iter().for_each(f),
-        Expr::MinMax(x) => x.args.iter().for_each(f),
-        Expr::NullTest(x) => f(&x.arg),
-        Expr::BooleanTest(x) => f(&x.arg),
-        Expr::CoerceToDomain(x) => f(&x.arg),
-    }
+    let Ok(()) = e.try_each_child::<Infallible>(&mut |child| {
+        f(child);
+        Ok(())
+    });
 }
 
 /// Calls `f` for each direct child, to be changed in place.
 pub fn for_each_child_mut(e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
-    match e {
-        Expr::Var(_) | Expr::Const(_) | Expr::Param(_) | Expr::CaseTest(_) | Expr::SqlValue(_) | Expr::NextValue(_) => {
-        }
-        Expr::Aggref(a) => {
-            a.direct_args.iter_mut().for_each(&mut *f);
-            a.args.iter_mut().for_each(|t| f(&mut t.expr));
-            a.filter.iter_mut().for_each(f);
-        }
-        Expr::GroupingFunc(g) => g.args.iter_mut().for_each(f),
-        Expr::WindowFunc(w) => {
-            w.args.iter_mut().for_each(&mut *f);
-            w.filter.iter_mut().for_each(f);
-        }
-        Expr::Subscript(s) => {
-            s.upper.iter_mut().flatten().for_each(&mut *f);
-            s.lower.iter_mut().flatten().for_each(&mut *f);
-            f(&mut s.container);
-        }
-        Expr::Func(x) => x.args.iter_mut().for_each(f),
-        Expr::Op(x) | Expr::Distinct(x) | Expr::NullIf(x) => x.args.iter_mut().for_each(f),
-        Expr::ScalarArrayOp(x) => x.args.iter_mut().for_each(f),
-        Expr::Bool(x) => x.args.iter_mut().for_each(f),
-        Expr::SubLink(x) => x.test.iter_mut().for_each(f),
-        Expr::SubPlan(x) => {
-            x.test.iter_mut().for_each(&mut *f);
-            x.params.iter_mut().for_each(|p| f(&mut p.1));
-        }
-        Expr::FieldSelect(x) => f(&mut x.arg),
-        Expr::Relabel(x) => f(&mut x.arg),
-        Expr::CoerceViaIo(x) => f(&mut x.arg),
-        Expr::ArrayCoerce(x) => {
-            f(&mut x.arg);
-            f(&mut x.element);
-        }
-        Expr::ConvertRowtype(x) => f(&mut x.arg),
-        Expr::Collate(x) => f(&mut x.arg),
-        Expr::Case(x) => {
-            x.arg.iter_mut().for_each(&mut *f);
-            x.whens.iter_mut().for_each(|w| {
-                f(&mut w.0);
-                f(&mut w.1);
-            });
-            f(&mut x.default);
-        }
-        Expr::Array(x) => x.elements.iter_mut().for_each(f),
-        Expr::Row(x) => x.args.iter_mut().for_each(f),
-        Expr::RowCompare(x) => {
-            x.left.iter_mut().for_each(&mut *f);
-            x.right.iter_mut().for_each(f);
-        }
-        Expr::Coalesce(x) => x.args.iter_mut().for_each(f),
-        Expr::MinMax(x) => x.args.iter_mut().for_each(f),
-        Expr::NullTest(x) => f(&mut x.arg),
-        Expr::BooleanTest(x) => f(&mut x.arg),
-        Expr::CoerceToDomain(x) => f(&mut x.arg),
-    }
+    let Ok(()) = e.try_each_child_mut::<Infallible>(&mut |child| {
+        f(child);
+        Ok(())
+    });
 }
 
 /// Visits `e` and all below, parents first; `f` says whether to go below.
@@ -211,46 +107,7 @@ pub fn strip_locations(e: &mut Expr) {
 
 /// The type of `e`'s value.
 pub fn type_of(e: &Expr) -> Oid {
-    match e {
-        Expr::Var(x) => x.type_oid,
-        Expr::Const(x) => x.type_oid,
-        Expr::Param(x) => x.type_oid,
-        Expr::Aggref(x) => x.result_type,
-        Expr::GroupingFunc(_) => INT4,
-        Expr::WindowFunc(x) => x.result_type,
-        Expr::Subscript(x) => x.result_type,
-        Expr::Func(x) => x.result_type,
-        Expr::Op(x) => x.result_type,
-        Expr::NullIf(x) => x.args.first().map_or(Oid::INVALID, type_of),
-        Expr::Distinct(_)
-        | Expr::ScalarArrayOp(_)
-        | Expr::Bool(_)
-        | Expr::RowCompare(_)
-        | Expr::NullTest(_)
-        | Expr::BooleanTest(_) => BOOL,
-        Expr::SubLink(x) => match x.kind {
-            SubLinkKind::Expr | SubLinkKind::Array => {
-                x.query.targets.iter().find(|t| !t.junk).map_or(Oid::INVALID, |t| type_of(&t.expr))
-            }
-            _ => BOOL,
-        },
-        Expr::SubPlan(x) => x.result_type,
-        Expr::FieldSelect(x) => x.result_type,
-        Expr::Relabel(x) => x.result_type,
-        Expr::CoerceViaIo(x) => x.result_type,
-        Expr::ArrayCoerce(x) => x.result_type,
-        Expr::ConvertRowtype(x) => x.result_type,
-        Expr::Collate(x) => type_of(&x.arg),
-        Expr::Case(x) => x.result_type,
-        Expr::CaseTest(x) => x.type_oid,
-        Expr::Array(x) => x.array_type,
-        Expr::Row(x) => x.row_type,
-        Expr::Coalesce(x) => x.result_type,
-        Expr::MinMax(x) => x.result_type,
-        Expr::SqlValue(x) => x.type_oid,
-        Expr::CoerceToDomain(x) => x.result_type,
-        Expr::NextValue(_) => INT8,
-    }
+    e.type_oid()
 }
 
 /// The typmod of `e`'s value, -1 where none is known.

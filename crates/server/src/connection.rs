@@ -434,11 +434,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn row_description(&mut self, columns: &[ResultColumn], formats: &[Format]) -> SqlResult<()> {
         let types = self.session.view();
         let field = |(i, column): (usize, &ResultColumn)| {
-            let format = match formats {
-                [] => Format::Text,
-                [one] => *one,
-                many => many.get(i).copied().unwrap_or_default(),
-            };
+            let format = Format::of(formats, i);
             let size = types.type_desc(column.type_oid).map_or(-1, |t| t.len);
             FieldDescription::new(
                 column.name.clone(),

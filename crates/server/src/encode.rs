@@ -32,6 +32,15 @@ impl Format {
         }
     }
 
+    /// The format of column `i`, of those a client asked for: none means text, one is for all.
+    pub fn of(formats: &[Format], i: usize) -> Self {
+        match formats {
+            [] => Format::Text,
+            [one] => *one,
+            many => many.get(i).copied().unwrap_or_default(),
+        }
+    }
+
     /// The code of this format.
     pub fn code(self) -> i16 {
         match self {
@@ -50,17 +59,12 @@ pub struct OutputColumn {
 }
 
 impl OutputColumn {
-    /// The columns of a result, in the formats asked for: none means text, one is for all.
+    /// The columns of a result, in the formats asked for.
     pub fn all(types: &dyn TypeCatalog, columns: &[ResultColumn], formats: &[Format]) -> SqlResult<Vec<Self>> {
         let column = |(i, column): (usize, &ResultColumn)| {
             let ty = types.type_desc(column.type_oid)?;
             let layout = ty.layout.ok_or_else(|| SqlError::unsupported(format_args!("type {}", ty.name)))?;
-            let format = match formats {
-                [] => Format::Text,
-                [one] => *one,
-                many => many.get(i).copied().unwrap_or_default(),
-            };
-            Ok(OutputColumn { ty, layout, format })
+            Ok(OutputColumn { ty, layout, format: Format::of(formats, i) })
         };
         columns.iter().enumerate().map(column).collect()
     }

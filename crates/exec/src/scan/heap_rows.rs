@@ -137,7 +137,8 @@ impl RowBuffer {
         let mut columns = self.first.finish()?;
         let (selection, mut error) = scan.select(&columns, rows, std::mem::take(&mut self.recheck))?;
         fetch(scan, &mut self.second, selection.as_ref(), counters).await?;
-        columns.extend(self.second.finish()?);
+        let wanted = |row| selection.as_ref().is_none_or(|s| s.holds(row));
+        columns.extend(self.second.finish_for(wanted)?);
         self.full_at = (self.full_at * 2).min(BATCH_ROWS);
         self.toasted_bytes = 0;
         let output = scan.project(&columns, rows, selection.as_ref(), &mut error)?;
@@ -217,7 +218,7 @@ fn merge_rows(looked: usize, suspects: &[u32], passed: &[u32]) -> Vec<u32> {
     kept
 }
 
-/// Fetches the toasted values of the selected rows. The others' places are filled with nothing: their rows go no further.
+/// Fetches the toasted values of the selected rows; the others go no further.
 async fn fetch(
     scan: &HeapRows,
     columns: &mut Columns,
@@ -226,14 +227,12 @@ async fn fetch(
 ) -> SqlResult<()> {
     for index in 0..columns.toasted().len() {
         let Some(toasted) = columns.toasted().get(index).copied() else { break };
-        let wanted = selection.is_none_or(|s| s.rows().binary_search(&(toasted.row as u32)).is_ok());
-        let value = if wanted {
+        if selection.is_none_or(|s| s.holds(toasted.row)) {
             scan.execution.cancel.check()?;
-            Toast::fetch(&scan.execution.storage, scan.table.toast.as_deref(), &toasted.pointer, counters).await?
-        } else {
-            Vec::new()
-        };
-        columns.fill(index, value)?;
+            let toast = scan.table.toast.as_deref();
+            let value = Toast::fetch(&scan.execution.storage, toast, &toasted.pointer, counters).await?;
+            columns.fill(index, value)?;
+        }
     }
     Ok(())
 }

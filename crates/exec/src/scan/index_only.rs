@@ -8,12 +8,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use async_trait::async_trait;
-use stegodon_access::{SnapshotVisibility, Table};
+use stegodon_access::Table;
 use stegodon_buffer::PinnedPage;
 use stegodon_format::ids::{Fork, Tid};
 use stegodon_format::vm;
 use stegodon_functions::{Batch, Evaluator, Partial, Selection, evaluate_all};
 use stegodon_nbtree::{BtreeScan, Direction, PoolSource, ScanOptions};
+use stegodon_txn::VisibilityChecker;
 use stegodon_types::{ColumnBuilder, Layout, SqlError, SqlResult};
 
 use super::{IndexKeys, ScanIo};
@@ -83,7 +84,7 @@ struct Running {
     operator: Arc<IndexOnlyScan>,
     scan: BtreeScan<PoolSource>,
     builders: Vec<ColumnBuilder>,
-    visibility: SnapshotVisibility,
+    visibility: VisibilityChecker,
     next: usize,
     rows: usize,
     full_at: usize,

@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
-use stegodon_access::{SharedBlocks, SnapshotVisibility};
+use stegodon_access::SharedBlocks;
 use stegodon_buffer::{BlockSource, PinnedPage, ReadStream, StreamOptions};
 use stegodon_format::ids::{Fork, OffsetNumber};
+use stegodon_txn::VisibilityChecker;
 use stegodon_types::SqlResult;
 
 use super::{HeapRows, RowBuffer, ScanIo};
@@ -64,7 +65,7 @@ where
 pub(super) struct PageRows {
     rows: Arc<HeapRows>,
     pub(super) buffer: RowBuffer,
-    visibility: SnapshotVisibility,
+    visibility: VisibilityChecker,
     offsets: Vec<OffsetNumber>,
 }
 
