@@ -200,7 +200,7 @@ impl RowSource for CsvDir {
 }
 
 /// CSV as PostgreSQL writes it: an unquoted empty field is NULL.
-fn parse_csv(text: &str) -> Vec<Vec<Option<String>>> {
+pub fn parse_csv(text: &str) -> Vec<Vec<Option<String>>> {
     let (mut records, mut record, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

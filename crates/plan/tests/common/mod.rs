@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stegodon_catalog::testing::CsvDir;
+use stegodon_catalog::testing::{CsvDir, parse_csv};
 use stegodon_catalog::{Catalog, CatalogView, RowSource, SearchPath, TableRows};
 use stegodon_functions::{EvalContext, NoSession};
 use stegodon_plan::deparse::DeparseContext;
@@ -20,37 +20,6 @@ pub fn dump_dir() -> PathBuf {
 struct Source {
     csv: CsvDir,
     types: HashMap<u32, u32>,
-}
-
-fn csv_rows(text: &str) -> Vec<Vec<Option<String>>> {
-    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => {
-                quoted = true;
-                while let Some(c) = chars.next() {
-                    if c != '"' {
-                        field.push(c);
-                    } else if chars.next_if_eq(&'"').is_some() {
-                        field.push('"');
-                    } else {
-                        break;
-                    }
-                }
-            }
-            ',' | '\n' => {
-                let v = std::mem::take(&mut field);
-                row.push((quoted || !v.is_empty()).then_some(v));
-                quoted = false;
-                if c == '\n' {
-                    rows.push(std::mem::take(&mut row));
-                }
-            }
-            c => field.push(c),
-        }
-    }
-    rows
 }
 
 fn array_datum(element: Oid, text: &str) -> Option<Datum> {
@@ -71,10 +40,10 @@ impl RowSource for Source {
         let plain: Vec<&str> = columns.iter().copied().filter(|c| !c.starts_with("stavalues")).collect();
         let mut out = self.csv.table(name, &plain)?;
         let text = std::fs::read_to_string(dump_dir().join("pg_statistic.csv")).unwrap();
-        let mut rows = csv_rows(&text).into_iter();
+        let mut rows = parse_csv(&text).into_iter();
         let head: Vec<String> = rows.next().unwrap().into_iter().flatten().collect();
         let at = |n: &str| head.iter().position(|h| h == n).unwrap();
-        let class = csv_rows(&std::fs::read_to_string(dump_dir().join("pg_attribute.csv")).unwrap());
+        let class = parse_csv(&std::fs::read_to_string(dump_dir().join("pg_attribute.csv")).unwrap());
         let attribute: HashMap<(String, String), u32> = class
             .iter()
             .skip(1)
@@ -114,7 +83,7 @@ impl Judge {
     pub fn open() -> Judge {
         let mut source = Source { csv: CsvDir::open(dump_dir()).unwrap(), types: HashMap::new() };
         let catalog = Arc::new(Catalog::build(&mut source, "plan").unwrap());
-        let read = |n: &str| csv_rows(&std::fs::read_to_string(dump_dir().join(n)).unwrap());
+        let read = |n: &str| parse_csv(&std::fs::read_to_string(dump_dir().join(n)).unwrap());
         let number = |s: &Option<String>| s.as_deref().unwrap().parse::<u32>().unwrap();
         let path = SearchPath { namespaces: vec![Oid(11), Oid(2200)] };
         Judge {
