@@ -4,8 +4,8 @@ use stegodon_format::ids::{AttrNumber, Oid};
 
 use crate::expr::{Expr, SortGroupClause, TargetEntry};
 
-/// A SELECT (or VALUES, or set operation) whose every name is resolved.
-#[derive(Clone, Debug, PartialEq)]
+/// A SELECT (or VALUES, or set operation) whose every name is resolved. The default is a query of nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
     /// What it reads from; [`crate::expr::VarSource::Relation`] counts from 1.
     pub range_table: Vec<RangeTableEntry>,

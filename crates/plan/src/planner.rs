@@ -64,7 +64,7 @@ pub(crate) fn plan_level<'a>(
     refuse(&query)?;
     let mut level = Level {
         cx: Rc::clone(cx),
-        query: empty_query(),
+        query: Query::default(),
         rels: Vec::new(),
         classes: Classes::default(),
         tuple_fraction,
@@ -138,32 +138,6 @@ fn refuse(q: &Query) -> SqlResult<()> {
         }
     }
     Ok(())
-}
-
-fn empty_query() -> Query {
-    Query {
-        range_table: Vec::new(),
-        from: FromExpr::default(),
-        targets: Vec::new(),
-        group_by: Vec::new(),
-        group_distinct: false,
-        grouping_sets: Vec::new(),
-        having: None,
-        windows: Vec::new(),
-        distinct: Vec::new(),
-        distinct_on: false,
-        order_by: Vec::new(),
-        offset: None,
-        limit: None,
-        with_ties: false,
-        ctes: Vec::new(),
-        set_operations: None,
-        row_marks: Vec::new(),
-        has_aggregates: false,
-        has_window_functions: false,
-        has_target_srfs: false,
-        has_sublinks: false,
-    }
 }
 
 impl<'a> Level<'a> {
@@ -275,7 +249,7 @@ impl<'a> Level<'a> {
     /// Whether workers may run any of this query.
     fn check_parallel(&mut self) -> SqlResult<()> {
         let mut ok = self.settings().max_parallel_workers_per_gather > 0;
-        let mut q = std::mem::replace(&mut self.query, empty_query());
+        let mut q = std::mem::take(&mut self.query);
         let this = &*self;
         crate::prep::for_each_expr_mut(&mut q, &mut |e| {
             exprs::walk(e, &mut |x| {

@@ -2,40 +2,13 @@
 
 use pg_query::{NodeEnum, protobuf as pb};
 use stegodon_format::ids::Oid;
-use stegodon_nodes::query::{CommonTableExpr, FromExpr, Query, RangeTableKind};
+use stegodon_nodes::query::{CommonTableExpr, Query, RangeTableKind};
 use stegodon_nodes::{Expr, expr::TargetEntry};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::context::{Analyzer, ExprKind, loc};
 use crate::from::plain_entry;
 use crate::names::string_list;
-
-/// A query of nothing.
-pub(crate) fn empty_query() -> Query {
-    Query {
-        range_table: Vec::new(),
-        from: FromExpr::default(),
-        targets: Vec::new(),
-        group_by: Vec::new(),
-        group_distinct: false,
-        grouping_sets: Vec::new(),
-        having: None,
-        windows: Vec::new(),
-        distinct: Vec::new(),
-        distinct_on: false,
-        order_by: Vec::new(),
-        offset: None,
-        limit: None,
-        with_ties: false,
-        ctes: Vec::new(),
-        set_operations: None,
-        row_marks: Vec::new(),
-        has_aggregates: false,
-        has_window_functions: false,
-        has_target_srfs: false,
-        has_sublinks: false,
-    }
-}
 
 impl Analyzer<'_> {
     /// A subquery: a level of its own.
@@ -98,7 +71,7 @@ impl Analyzer<'_> {
     }
 
     fn plain_select(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
-        let mut query = empty_query();
+        let mut query = Query::default();
         self.with_clause(s.with_clause.as_ref())?;
         for node in &s.window_clause {
             match node.node.as_ref() {
@@ -144,7 +117,7 @@ impl Analyzer<'_> {
     }
 
     fn values_stmt(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
-        let mut query = empty_query();
+        let mut query = Query::default();
         self.with_clause(s.with_clause.as_ref())?;
         let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(s.values_lists.len());
         for node in &s.values_lists {

@@ -10,7 +10,6 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 use crate::context::{Analyzer, ExprKind, NsColumn, NsItem, STACK_BYTES, STACK_RED_ZONE_BYTES, make_var};
 use crate::from::{plain_entry, query_columns};
 use crate::oids;
-use crate::select::empty_query;
 
 /// A column of one side: its expression's stand-in for finding the common type.
 #[derive(Clone)]
@@ -26,10 +25,9 @@ struct SideColumn {
 
 impl Analyzer<'_> {
     pub(crate) fn set_operation_stmt(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
-        let mut query = empty_query();
+        let mut query = Query::default();
         self.with_clause(s.with_clause.as_ref())?;
-        if let Some(node) = s.locking_clause.first() {
-            let _ = node;
+        if !s.locking_clause.is_empty() {
             return Err(SqlError::new(
                 SqlState::FeatureNotSupported,
                 "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT",
