@@ -29,7 +29,7 @@ pub fn catalog() -> SqlResult<Arc<Catalog>> {
 
 /// The directory of a fresh cluster that no server ever ran on, made when it is not there.
 pub fn fresh_cluster() -> SqlResult<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new("../..");
     let script = root.join("scripts/postgres");
     let bin = run(Command::new(&script).arg("18"))?;
     let bin = Path::new(bin.trim());

@@ -28,7 +28,7 @@ fn cluster() -> (tempfile::TempDir, std::path::PathBuf, std::path::PathBuf) {
     let dump = scratch.path().join("dump");
     let engine = stegodon_testkit::postgres("18");
     engine.init(&data, &["-E", "UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]).unwrap();
-    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let testdata = Path::new("testdata");
     {
         let mut server = engine.start(&data, &[]).unwrap();
         let at = |command: &mut Command| {

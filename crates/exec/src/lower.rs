@@ -187,6 +187,7 @@ impl Lowering<'_> {
             PlanKind::Aggregate { .. } | PlanKind::Group { .. } | PlanKind::Unique { .. } => {
                 crate::group_lowering::plan(self, node, partitions)
             }
+            PlanKind::WindowAgg { .. } => Err(SqlError::unsupported("window functions")),
             PlanKind::SetOp { outer, inner, kind, all, keys } => {
                 let (outer_rows, inner_rows) = (self.node(outer, 1)?, self.node(inner, 1)?);
                 let keys = self.group_keys(outer, keys)?;

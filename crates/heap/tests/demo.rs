@@ -88,7 +88,7 @@ fn locator(path: &str) -> RelFileLocator {
 fn unpack() -> PathBuf {
     let to = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("heap-demo-{}", std::process::id()));
     std::fs::create_dir_all(&to).unwrap();
-    let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/demo.tar.xz");
+    let archive = "../../fixtures/demo.tar.xz";
     let status = Command::new("tar").arg("-C").arg(&to).args(["-xJf", archive]).status().unwrap();
     assert!(status.success());
     to

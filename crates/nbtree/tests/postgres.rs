@@ -234,7 +234,7 @@ fn ask(client: &mut Client, table: &Table, spec: &Spec, direction: &'static str,
 }
 
 fn record(table: &Table, index_bytes: &[u8], cases: &[Case]) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let directory = Path::new("testdata");
     std::fs::write(directory.join(format!("{}.index", table.name)), index_bytes).unwrap();
     let mut text = format!(
         "# PostgreSQL 18.4: insert into {name} {fill}\n# create index on {name}; then scanned. First the index's columns.\n\n\

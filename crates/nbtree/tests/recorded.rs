@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{FileSource, Spec};
 
 fn check(name: &str) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let directory = Path::new("testdata");
     let source = FileSource::open(&directory.join(format!("{name}.index")));
     let cases = stegodon_testkit::cases(&directory.join(format!("{name}.txt")));
     let spec = Spec::parse(cases[0].2.trim());

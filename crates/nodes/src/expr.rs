@@ -395,7 +395,11 @@ pub struct SubPlan {
     pub typmod: i32,
     /// Its collation.
     pub collation: Oid,
-    /// Outer values the subquery depends on: executor slot and the expression that fills it. Empty for initplans.
+    /// Outer values the subquery depends on: the executor slot its plan reads, and the expression over the outer row that
+    /// fills it. Where there are any, the plan is run anew for every row that asks.
+    pub correlation: Vec<(u32, Expr)>,
+    /// What the test takes from the row, by place; empty until execution splits the test, which then puts the values of
+    /// `correlation` behind them.
     pub params: Vec<(u32, Expr)>,
 }
 

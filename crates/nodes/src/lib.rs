@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod expr;
+pub mod frame;
 pub mod grouping;
 pub mod levels;
 pub mod query;

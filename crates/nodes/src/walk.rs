@@ -34,6 +34,7 @@ macro_rules! visit_expr {
             Expr::SubLink(s) => for x in &$($m)* s.test { $f(x)?; },
             Expr::SubPlan(s) => {
                 for x in &$($m)* s.test { $f(x)?; }
+                for x in &$($m)* s.correlation { $f(&$($m)* x.1)?; }
                 for x in &$($m)* s.params { $f(&$($m)* x.1)?; }
             }
             Expr::FieldSelect(x) => $f(&$($m)* x.arg)?,

@@ -290,6 +290,7 @@ impl<'p> Printer<'p, '_> {
                 format!("{split}{name}")
             }
             PlanKind::Group { .. } => "Group".into(),
+            PlanKind::WindowAgg { .. } => "WindowAgg".into(),
             PlanKind::Unique { .. } => "Unique".into(),
             PlanKind::SetOp { kind, all, .. } => {
                 let kind = match kind {

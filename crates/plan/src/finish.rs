@@ -122,6 +122,7 @@ pub fn for_each_child_mut(node: &mut PlanNode, f: &mut dyn FnMut(&mut PlanNode))
         | PlanKind::Sort { child, .. }
         | PlanKind::Aggregate { child, .. }
         | PlanKind::Group { child, .. }
+        | PlanKind::WindowAgg { child, .. }
         | PlanKind::Unique { child, .. }
         | PlanKind::Limit { child, .. }
         | PlanKind::Gather { child, .. }

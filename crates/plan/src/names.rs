@@ -35,6 +35,7 @@ pub fn for_each_child<'n>(node: &'n PlanNode, f: &mut dyn FnMut(&'n PlanNode)) {
         | PlanKind::Sort { child, .. }
         | PlanKind::Aggregate { child, .. }
         | PlanKind::Group { child, .. }
+        | PlanKind::WindowAgg { child, .. }
         | PlanKind::Unique { child, .. }
         | PlanKind::Limit { child, .. }
         | PlanKind::Gather { child, .. }

@@ -297,6 +297,14 @@ pub enum PlanKind {
         /// The group columns.
         group_by: Vec<GroupKey>,
     },
+    /// `WindowAgg`: the `WindowFunc`s in `targets` and `quals` whose `window_ref` is this one's, over input sorted by
+    /// partition and order. Their arguments and every other `Var` here read `Outer`.
+    WindowAgg {
+        /// The input.
+        child: Box<PlanNode>,
+        /// The window.
+        window: Window,
+    },
     /// `Unique`: drops repeated rows of sorted input.
     Unique {
         /// The input.
@@ -459,6 +467,25 @@ pub enum AggregateSplit {
     Partial,
     /// `Finalize …`: combines states. An `Aggref` here has one argument, the `Outer` column of its state.
     Final,
+}
+
+/// The window of a [`PlanKind::WindowAgg`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// What `WindowFunc::window_ref` of its functions says.
+    pub reference: u32,
+    /// Its name for EXPLAIN: the query's, or `w1`, `w2`, ….
+    pub name: String,
+    /// PARTITION BY: rows that are equal in these belong together.
+    pub partition_by: Vec<GroupKey>,
+    /// ORDER BY: rows that are equal in these too are peers.
+    pub order_by: Vec<SortKey>,
+    /// The frame, as [`stegodon_nodes::frame`]'s bits.
+    pub frame_options: u32,
+    /// ROWS and GROUPS: the start's offset, an `int8` that reads no row.
+    pub start_offset: Option<Expr>,
+    /// The end's offset.
+    pub end_offset: Option<Expr>,
 }
 
 /// How an Append's children are pruned when it starts, or when an executor slot changes.

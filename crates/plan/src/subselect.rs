@@ -133,6 +133,7 @@ fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
             result_type: BOOL,
             typmod: -1,
             collation: Oid::INVALID,
+            correlation: Vec::new(),
             params: Vec::new(),
         })));
     }

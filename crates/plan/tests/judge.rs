@@ -8,10 +8,8 @@ use common::{Judge, run_file};
 
 fn check(name: &str) {
     let judge = Judge::open();
-    let path = std::env::var_os("STEGODON_PLAN_CASES").map_or_else(
-        || std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata"),
-        std::path::PathBuf::from,
-    );
+    let path = std::env::var_os("STEGODON_PLAN_CASES")
+        .map_or_else(|| std::path::PathBuf::from("testdata"), std::path::PathBuf::from);
     let text = std::fs::read_to_string(path.join(name)).unwrap();
     let total = text.split("\n\n").filter(|c| !c.trim().is_empty()).count();
     let failures = run_file(&judge, &text);

@@ -5,6 +5,7 @@ use stegodon_catalog::rows::Proc;
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{Location, TargetEntry, WindowFunc};
+use stegodon_nodes::frame::{DEFAULTS, GROUPS, RANGE, ROWS};
 use stegodon_nodes::query::WindowClause;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -12,12 +13,6 @@ use crate::aggregate::contains_own_var;
 use crate::call::Decoration;
 use crate::context::{Analyzer, ExprKind, loc};
 use crate::oids;
-
-const RANGE: u32 = 0x2;
-const ROWS: u32 = 0x4;
-const GROUPS: u32 = 0x8;
-/// RANGE, from the start to the current row's peers.
-const DEFAULTS: u32 = 0x2 | 0x20 | 0x400;
 
 impl Analyzer<'_> {
     /// A call with OVER.

@@ -54,7 +54,7 @@ fn describe(session: &Session, sql: &str) -> String {
 #[test]
 fn statements_mean_what_postgresql_says() {
     let session = Session::new();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata"))
+    let mut files: Vec<PathBuf> = std::fs::read_dir(Path::new("testdata"))
         .unwrap()
         .map(|f| f.unwrap().path())
         .filter(|p| p.extension().is_some_and(|e| e == "txt"))

@@ -20,9 +20,11 @@ pub use duel::{Difference, Duel};
 pub use files::{cases, fingerprint};
 pub use stegodon_lab as lab;
 
-/// The checkout's root.
+/// The checkout's root. Cargo says at run time where it is: with one build cache for several checkouts, what was known when
+/// this was compiled may be another one, or gone.
 pub fn workspace_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the checkout exists")
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    package.unwrap_or_default().join("../..").canonicalize().expect("the checkout exists")
 }
 
 /// A real PostgreSQL: `"15"` … `"18"`, or `"17tools"` (see `scripts/postgres`).

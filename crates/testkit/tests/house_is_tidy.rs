@@ -141,6 +141,20 @@ fn library_code_leaves_nothing_for_later() {
 }
 
 #[test]
+fn nothing_is_compiled_with_the_checkouts_path() {
+    // Cargo takes what another checkout has built into the same cache for its own; a test runs in its package's directory.
+    let baked_in = concat!("env!(\"CARGO_MANIFEST", "_DIR\")");
+    for (_, path) in crates() {
+        let mut files = Vec::new();
+        rust_files(&path, &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("a readable file");
+            assert!(!text.contains(baked_in), "{} uses {baked_in}", file.display());
+        }
+    }
+}
+
+#[test]
 fn every_crate_says_what_it_is() {
     let mut missing = BTreeMap::new();
     for (floor, path) in crates() {

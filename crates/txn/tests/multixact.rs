@@ -22,7 +22,7 @@ struct Made {
 
 impl Made {
     fn new(oldest: u32, next: u32, next_member: u32) -> Self {
-        let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cluster/global/pg_control");
+        let template = Path::new("testdata/cluster/global/pg_control");
         let control = std::fs::read(template).unwrap();
         let directory = tempfile::tempdir().unwrap();
         for name in ["global", "pg_multixact/offsets", "pg_multixact/members"] {

@@ -22,7 +22,7 @@ const HINTED: &[u8; BLCKSZ] = include_bytes!("../testdata/hinted.page");
 const VISIBLE: &str = include_str!("../testdata/visible.txt");
 
 fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cluster")
+    Path::new("testdata/cluster")
 }
 
 fn control(directory: &DataDirectory) -> ControlFile {

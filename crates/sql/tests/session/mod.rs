@@ -18,7 +18,7 @@ pub fn recorded() -> &'static Path {
     DIR.get_or_init(|| {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sql-recorded-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/recorded.tar.xz");
+        let archive = Path::new("testdata/recorded.tar.xz");
         let done = Command::new("tar").arg("-xJf").arg(archive).arg("-C").arg(&dir).status().unwrap();
         assert!(done.success(), "tar could not unpack the recorded catalogs");
         dir
