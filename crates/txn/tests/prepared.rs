@@ -25,7 +25,7 @@ impl Copied {
             }
         }
         let copied = Self(tempfile::tempdir().unwrap());
-        copy(&Path::new("testdata/cluster"), copied.0.path());
+        copy(Path::new("testdata/cluster"), copied.0.path());
         copied
     }
 

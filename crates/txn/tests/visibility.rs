@@ -5,7 +5,7 @@
 //! what it answered.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stegodon_format::control::ControlFile;
@@ -22,7 +22,7 @@ const HINTED: &[u8; BLCKSZ] = include_bytes!("../testdata/hinted.page");
 const VISIBLE: &str = include_str!("../testdata/visible.txt");
 
 fn testdata() -> PathBuf {
-    Path::new("testdata/cluster")
+    PathBuf::from("testdata/cluster")
 }
 
 fn control(directory: &DataDirectory) -> ControlFile {
