@@ -56,7 +56,7 @@ fn exec_param(id: u32, type_oid: Oid, typmod: i32, collation: Oid) -> Expr {
 }
 
 /// What EXISTS asks needs no output, no order and no duplicates removed.
-fn simplify_exists(q: &mut Query) {
+pub(crate) fn simplify_exists(level: &Level<'_>, q: &mut Query) -> SqlResult<()> {
     let plain = q.set_operations.is_none()
         && !q.has_aggregates
         && q.group_by.is_empty()
@@ -67,22 +67,26 @@ fn simplify_exists(q: &mut Query) {
         && q.offset.is_none()
         && q.row_marks.is_empty();
     if !plain {
-        return;
+        return Ok(());
+    }
+    if let Some(limit) = q.limit.take() {
+        q.limit = Some(level.cx.prepare(limit, false)?);
     }
     match &q.limit {
         None => {}
         Some(Expr::Const(c)) => match &c.value {
             None => q.limit = None,
             Some(Datum::Int64(n)) if *n > 0 => q.limit = None,
-            _ => return,
+            _ => return Ok(()),
         },
-        Some(_) => return,
+        Some(_) => return Ok(()),
     }
     q.with_ties = false;
     q.targets.clear();
     q.distinct.clear();
     q.distinct_on = false;
     q.order_by.clear();
+    Ok(())
 }
 
 /// Puts executor slots in the places where a subquery reads this level's row, and returns what fills each
@@ -164,7 +168,7 @@ pub(crate) fn reads_slots(query: &Query) -> SqlResult<bool> {
 fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
     let mut query = link.query.clone();
     if link.kind == SubLinkKind::Exists {
-        simplify_exists(&mut query);
+        simplify_exists(level, &mut query)?;
     }
     let correlation = correlate(level, &mut query)?;
     if !correlation.is_empty() {
