@@ -187,6 +187,7 @@ impl Compiler<'_> {
                         None => Err(SqlError::new(SqlState::UndefinedParameter, "there is no parameter $0")),
                     },
                     ParamKind::Exec => Ok(Node::ExecParam { index: p.id as usize, layout }),
+                    ParamKind::SubLink => Err(SqlError::internal("a subquery's column outside of its test")),
                 }
             }
             Expr::Func(f) if f.returns_set => Err(SqlError::new(

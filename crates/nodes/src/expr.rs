@@ -133,7 +133,7 @@ pub struct Const {
 pub struct Param {
     /// Whose.
     pub kind: ParamKind,
-    /// `$n`'s n (from 1), or the executor's slot (from 0).
+    /// `$n`'s n (from 1), the executor's slot (from 0), or the subquery's output column (from 1).
     pub id: u32,
     /// The type.
     pub type_oid: Oid,
@@ -152,6 +152,8 @@ pub enum ParamKind {
     Extern,
     /// The executor: an initplan's result or an outer row's value.
     Exec,
+    /// In the test of a [`SubLink`] or [`SubPlan`] only: an output column of the subquery.
+    SubLink,
 }
 
 /// A function call.
@@ -352,7 +354,7 @@ pub struct SubscriptingRef {
 pub struct SubLink {
     /// What is asked of it.
     pub kind: SubLinkKind,
-    /// For ANY and ALL: the comparison, whose right sides are [`ParamKind::Exec`] parameters numbered by output column
+    /// For ANY and ALL: the comparison, whose right sides are [`ParamKind::SubLink`] parameters numbered by output column
     /// (from 1) of `query`.
     pub test: Option<Expr>,
     /// The subquery.
@@ -385,7 +387,7 @@ pub struct SubPlan {
     pub kind: SubLinkKind,
     /// Index into the plan's list of subplans.
     pub plan_id: usize,
-    /// For ANY and ALL: the comparison; its Exec parameters are numbered by output column (from 1) of the subplan.
+    /// For ANY and ALL: the comparison; its [`ParamKind::SubLink`] parameters are the subplan's output columns.
     pub test: Option<Expr>,
     /// ANY by hashing rather than by walking the rows.
     pub use_hash: bool,

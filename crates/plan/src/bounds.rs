@@ -529,6 +529,7 @@ pub fn prune(
                 let value = match p.kind {
                     ParamKind::Extern => params.get((p.id as usize).checked_sub(1)?)?,
                     ParamKind::Exec => exec_params.get(p.id as usize)?,
+                    ParamKind::SubLink => return None,
                 };
                 Some(Expr::Const(Const {
                     type_oid: p.type_oid,

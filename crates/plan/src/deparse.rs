@@ -687,7 +687,7 @@ impl Deparser<'_, '_> {
                 let _ = write!(self.out, "({word} ");
                 let mut inner = Deparser { cx: self.cx, out: String::new(), depth: self.depth };
                 let named = crate::exprs::replaced(test, &mut |x| match x {
-                    Expr::Param(q) if q.kind == ParamKind::Exec => Some(Expr::Const(Const {
+                    Expr::Param(q) if q.kind == ParamKind::SubLink => Some(Expr::Const(Const {
                         type_oid: Oid(705),
                         typmod: -1,
                         collation: Oid::INVALID,

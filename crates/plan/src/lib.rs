@@ -83,6 +83,7 @@ pub(crate) mod subselect;
 pub(crate) mod typed;
 pub(crate) mod upper;
 pub(crate) mod values;
+pub mod walk;
 
 pub use bounds::prune;
 pub use context::{Evaluate, NoFolding, PlanInput, Storage};

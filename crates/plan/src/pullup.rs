@@ -91,7 +91,7 @@ fn join_any(level: &Level<'_>, query: &mut Query, link: &SubLink) -> SqlResult<b
         security_barrier: false,
     });
     let quals = exprs::replaced(test, &mut |x| match x {
-        Expr::Param(p) if p.kind == ParamKind::Exec => {
+        Expr::Param(p) if p.kind == ParamKind::SubLink => {
             Some(exprs::relation_var(rti, AttrNumber(p.id as i16), p.type_oid, p.typmod, p.collation))
         }
         _ => None,

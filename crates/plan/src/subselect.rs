@@ -168,7 +168,7 @@ fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
             }
             let test = link.test.as_ref().map(|t| {
                 exprs::replaced(t, &mut |x| match x {
-                    Expr::Param(p) if p.kind == ParamKind::Exec => {
+                    Expr::Param(p) if p.kind == ParamKind::SubLink => {
                         let slot = *slots.get((p.id as usize).checked_sub(1)?)?;
                         Some(exec_param(slot, p.type_oid, p.typmod, p.collation))
                     }
@@ -192,13 +192,13 @@ fn hashable(level: &Level<'_>, test: Option<&Expr>) -> bool {
         Expr::Op(op) => {
             let row = level.catalog().operator(op.operator);
             let strict = level.catalog().proc(op.function).is_some_and(|p| p.strict);
-            let sides = matches!(op.args.as_slice(), [l, r] if !has_exec_param(l) && exprs::relids_of(r).is_empty());
+            let sides = matches!(op.args.as_slice(), [l, r] if !reads_subquery(l) && exprs::relids_of(r).is_empty());
             row.is_some_and(|o| o.can_hash) && strict && sides
         }
         _ => false,
     })
 }
 
-fn has_exec_param(e: &Expr) -> bool {
-    exprs::any(e, &mut |x| matches!(x, Expr::Param(p) if p.kind == ParamKind::Exec))
+fn reads_subquery(e: &Expr) -> bool {
+    exprs::any(e, &mut |x| matches!(x, Expr::Param(p) if p.kind == ParamKind::SubLink))
 }

@@ -74,13 +74,13 @@ impl Rows {
         cursor: bool,
     ) -> SqlResult<Self> {
         let planned = planning::plan(session, query, &params, cursor)?;
-        Self::of_plan(session, &planned, columns, params, false)
+        Self::of_plan(session, &Arc::new(planned), columns, params, false)
     }
 
     /// Starts a planned query.
     pub(crate) fn of_plan(
         session: &Session,
-        planned: &PlannedStatement,
+        planned: &Arc<PlannedStatement>,
         columns: Vec<ResultColumn>,
         params: Vec<Option<Datum>>,
         instrument: bool,

@@ -51,7 +51,7 @@ impl Analyzer<'_> {
             .enumerate()
             .map(|(i, t)| {
                 Expr::Param(Param {
-                    kind: ParamKind::Exec,
+                    kind: ParamKind::SubLink,
                     id: (i + 1) as u32,
                     type_oid: t.expr.type_oid(),
                     typmod: t.expr.typmod(),

@@ -51,8 +51,8 @@ impl Reader<'_> {
             "PARAM" => Expr::Param(Param {
                 kind: match f.int("paramkind")? {
                     0 => ParamKind::Extern,
-                    // A SubLink's test refers to the subquery's columns by PARAM_SUBLINK.
-                    1 | 2 => ParamKind::Exec,
+                    1 => ParamKind::Exec,
+                    2 => ParamKind::SubLink,
                     other => return Err(unsupported_node(&format!("PARAM of kind {other}"))),
                 },
                 id: f.u32("paramid")?,
