@@ -29,6 +29,7 @@ mod common;
 pub mod context;
 pub mod describe;
 mod equal;
+mod expand;
 mod expr;
 mod expr_op;
 mod ffi;
