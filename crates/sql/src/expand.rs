@@ -145,12 +145,7 @@ struct Expansion {
 
 impl Expansion {
     /// `None` where nothing that is read needs it.
-    fn of(
-        entry: &RangeTableEntry,
-        rtindex: usize,
-        read: &Read,
-        catalog: &Catalog,
-    ) -> SqlResult<Option<Self>> {
+    fn of(entry: &RangeTableEntry, rtindex: usize, read: &Read, catalog: &Catalog) -> SqlResult<Option<Self>> {
         let whole = read.columns.contains(&0);
         let typed = |types: &[(Oid, i32, Oid)]| -> Vec<Column> {
             let name = |i: usize| entry.columns.get(i).cloned().unwrap_or_default();
@@ -175,9 +170,7 @@ impl Expansion {
                 relation_columns(rel, rtindex, catalog)?
             }
             _ if !whole => return Ok(None),
-            RangeTableKind::Subquery(q) => {
-                typed(&query_columns(q).into_iter().map(|(_, ty)| ty).collect::<Vec<_>>())
-            }
+            RangeTableKind::Subquery(q) => typed(&query_columns(q).into_iter().map(|(_, ty)| ty).collect::<Vec<_>>()),
             RangeTableKind::Values { types, .. } | RangeTableKind::Cte { types, .. } => typed(types),
             RangeTableKind::Function { functions, ordinality } => {
                 let all = functions.iter().flat_map(|f| f.columns.iter().map(|c| (c.1, c.2, c.3)));
