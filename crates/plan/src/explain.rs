@@ -574,6 +574,10 @@ impl<'p> Printer<'p, '_> {
                     self.line(detail, text);
                 }
             }
+            PlanKind::WindowAgg { child, window } => {
+                self.window(node, child, detail, window);
+                upper_filter(self);
+            }
             PlanKind::Group { child, group_by } => {
                 self.group_key(child, detail, group_by);
                 upper_filter(self);
@@ -621,6 +625,65 @@ impl<'p> Printer<'p, '_> {
         if !node.quals.is_empty() {
             self.removed(detail, "Rows Removed by Filter", run.map_or(0.0, |r| r.removed_by_filter), run);
         }
+    }
+
+    fn window(&mut self, node: &'p PlanNode, child: &'p PlanNode, detail: usize, w: &Window) {
+        use stegodon_nodes::frame;
+        let place = self.place(child, self.prefix);
+        let columns = |list: &mut dyn Iterator<Item = stegodon_format::ids::AttrNumber>| {
+            let texts: Vec<String> = list
+                .filter_map(|c| child.targets.get(usize::try_from(c.0).ok()?.checked_sub(1)?))
+                .map(|t| match &t.expr {
+                    e @ Expr::Var(_) => deparse(self.cx, place, e),
+                    e => format!("({})", deparse(self.cx, place, e)),
+                })
+                .collect();
+            texts.join(", ")
+        };
+        let mut parts = Vec::new();
+        if !w.partition_by.is_empty() {
+            parts.push(format!("PARTITION BY {}", columns(&mut w.partition_by.iter().map(|k| k.column))));
+        }
+        if !w.order_by.is_empty() {
+            parts.push(format!("ORDER BY {}", columns(&mut w.order_by.iter().map(|k| k.column))));
+        }
+        let has = |bit: u32| w.frame_options & bit != 0;
+        if has(frame::NON_DEFAULT) {
+            let words = [(frame::RANGE, "RANGE"), (frame::ROWS, "ROWS"), (frame::GROUPS, "GROUPS")];
+            parts.extend(words.iter().filter(|(b, _)| has(*b)).map(|(_, t)| (*t).to_owned()));
+            if has(frame::BETWEEN) {
+                parts.push("BETWEEN".to_owned());
+            }
+            let here = self.place(node, self.prefix);
+            let offset = |e: &Option<Expr>| e.as_ref().map_or_else(String::new, |e| deparse(self.cx, here, e));
+            parts.push(if has(frame::START_UNBOUNDED_PRECEDING) {
+                "UNBOUNDED PRECEDING".to_owned()
+            } else if has(frame::START_CURRENT_ROW) {
+                "CURRENT ROW".to_owned()
+            } else if has(frame::START_OFFSET_PRECEDING) {
+                format!("{} PRECEDING", offset(&w.start_offset))
+            } else {
+                format!("{} FOLLOWING", offset(&w.start_offset))
+            });
+            if has(frame::BETWEEN) {
+                parts.push(if has(frame::END_UNBOUNDED_FOLLOWING) {
+                    "AND UNBOUNDED FOLLOWING".to_owned()
+                } else if has(frame::END_CURRENT_ROW) {
+                    "AND CURRENT ROW".to_owned()
+                } else if has(frame::END_OFFSET_PRECEDING) {
+                    format!("AND {} PRECEDING", offset(&w.end_offset))
+                } else {
+                    format!("AND {} FOLLOWING", offset(&w.end_offset))
+                });
+            }
+            let excluded = [
+                (frame::EXCLUDE_CURRENT_ROW, "EXCLUDE CURRENT ROW"),
+                (frame::EXCLUDE_GROUP, "EXCLUDE GROUP"),
+                (frame::EXCLUDE_TIES, "EXCLUDE TIES"),
+            ];
+            parts.extend(excluded.iter().filter(|(b, _)| has(*b)).map(|(_, t)| (*t).to_owned()));
+        }
+        self.line(detail, format!("Window: {} AS ({})", quote_identifier(&w.name), parts.join(" ")));
     }
 
     fn group_key(&mut self, child: &'p PlanNode, detail: usize, keys: &[GroupKey]) {

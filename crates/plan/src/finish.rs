@@ -6,6 +6,7 @@ use std::rc::Rc;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
+use stegodon_nodes::frame;
 use stegodon_nodes::query::RangeTableKind;
 use stegodon_types::{SqlError, SqlResult};
 
@@ -269,6 +270,12 @@ impl Finisher {
                 access,
             });
         }
+        if level.query.from.items.is_empty() && level.query.set_operations.is_none() {
+            // As PostgreSQL, which reads a row of nothing where there is no FROM: EXPLAIN counts it.
+            let name = "*RESULT*".to_owned();
+            let (alias, columns) = (name.clone(), Vec::new());
+            self.range_table.push(PlanRelation { relation: Oid::INVALID, name, alias, columns, access: None });
+        }
         let view = View { level, offset };
         let mut built = self.build(view, path)?;
         built.node.init_plans.extend(level.init_plans.iter().copied());
@@ -486,6 +493,14 @@ impl Finisher {
                 };
                 Built { node: node(kind, targets, Vec::new()), exprs: left.exprs }
             }
+            PathKind::Window { child, window } => {
+                let below = self.build(v, child)?;
+                let exprs: Vec<Expr> = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
+                let targets = resolve_all(&exprs, &[(VarSource::Outer, &below.exprs)])?;
+                let window = window_of(window, &below.exprs)?;
+                let kind = PlanKind::WindowAgg { child: Box::new(below.node), window };
+                Built { node: node(kind, targets, Vec::new()), exprs }
+            }
             PathKind::Limit { child, offset, count, ties } => {
                 let below = self.build(v, child)?;
                 let ties = group_keys(ties, &below.exprs)?;
@@ -678,6 +693,39 @@ fn group_keys(groups: &[GroupColumn], input: &[Expr]) -> SqlResult<Vec<GroupKey>
             Ok(GroupKey { column: AttrNumber(i as i16), equality: g.equality, collation: exprs::collation_of(&g.expr) })
         })
         .collect()
+}
+
+fn window_of(w: &crate::window::ActiveWindow, input: &[Expr]) -> SqlResult<Window> {
+    let place = |e: &Expr| position(input, e).ok_or_else(|| SqlError::internal("a window's column is missing"));
+    let c = &w.clause;
+    let mut partition_by = Vec::new();
+    for (g, e) in c.partition_by.iter().zip(&w.partition) {
+        let column = AttrNumber(place(e)? as i16);
+        partition_by.push(GroupKey { column, equality: g.equality, collation: exprs::collation_of(e) });
+    }
+    let mut order_by = Vec::new();
+    for (o, e) in c.order_by.iter().zip(&w.order) {
+        order_by.push(SortKey {
+            column: AttrNumber(place(e)? as i16),
+            operator: o.ordering,
+            descending: o.descending,
+            nulls_first: o.nulls_first,
+            collation: exprs::collation_of(e),
+        });
+    }
+    let has = |bits: u32| c.frame_options & bits != 0;
+    Ok(Window {
+        reference: c.reference,
+        name: w.name.clone(),
+        partition_by,
+        order_by,
+        frame_options: c.frame_options,
+        start_offset: c
+            .start_offset
+            .clone()
+            .filter(|_| has(frame::START_OFFSET_PRECEDING | frame::START_OFFSET_FOLLOWING)),
+        end_offset: c.end_offset.clone().filter(|_| has(frame::END_OFFSET_PRECEDING | frame::END_OFFSET_FOLLOWING)),
+    })
 }
 
 fn key_position(level: &Level<'_>, k: &PathKey, output: &[Expr]) -> Option<usize> {

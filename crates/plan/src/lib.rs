@@ -84,6 +84,7 @@ pub(crate) mod typed;
 pub(crate) mod upper;
 pub(crate) mod values;
 pub mod walk;
+pub(crate) mod window;
 
 pub use bounds::prune;
 pub use context::{Evaluate, NoFolding, PlanInput, Storage};

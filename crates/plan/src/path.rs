@@ -226,6 +226,10 @@ pub enum PathKind<'a> {
     ProjectSet {
         child: Rc<Path<'a>>,
     },
+    Window {
+        child: Rc<Path<'a>>,
+        window: Rc<crate::window::ActiveWindow>,
+    },
 }
 
 /// A grouping column of an upper path.

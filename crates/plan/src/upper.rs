@@ -131,11 +131,14 @@ fn ordered_groups(group_by: &[SortGroupClause], order_by: &[SortGroupClause]) ->
 /// Plans a SELECT that is no set operation.
 pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> {
     let limits = level.prepare_limit();
-    let q = level.query.clone();
+    let mut q = level.query.clone();
+    let mut windows = crate::window::active_windows(level, &mut q)?;
+    level.query = q.clone();
     let grouping = !q.group_by.is_empty() || q.has_aggregates || q.having.is_some();
     let plain_limit = limits.count > 0 && limits.offset >= 0;
     let limit_tuples = if plain_limit { limits.count as f64 + limits.offset as f64 } else { -1.0 };
-    level.limit_tuples = if grouping || !q.distinct.is_empty() || q.has_target_srfs { -1.0 } else { limit_tuples };
+    let counted = grouping || !q.distinct.is_empty() || q.has_target_srfs || !windows.is_empty();
+    level.limit_tuples = if counted { -1.0 } else { limit_tuples };
     let group_by = ordered_groups(&q.group_by, &q.order_by);
 
     // What is computed where.
@@ -151,7 +154,16 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
         Some(late) => reduced(&final_target, late),
         None => final_target.clone(),
     };
-    let scan_target = if grouping { group_input(&sort_input, &group_by, &having) } else { sort_input.clone() };
+    let group_target = if windows.is_empty() {
+        sort_input.clone()
+    } else {
+        crate::window::input_target(&final_target, &windows, &group_by)
+    };
+    let scan_target = match (grouping, windows.is_empty()) {
+        (true, true) => group_input(&sort_input, &group_by, &having),
+        (true, false) => group_input(&final_target, &group_by, &having),
+        (false, _) => group_target.clone(),
+    };
     let mut final_exprs: Vec<Expr> = scan_target.exprs.iter().map(|(e, _)| e.clone()).collect();
     if grouping {
         final_exprs.extend(having.iter().cloned());
@@ -169,8 +181,14 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
         }
         sort_keys =
             level.clause_pathkeys(&q.order_by).ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
+        let window_keys = match windows.first_mut() {
+            Some(w) => level.window_pathkeys(w)?,
+            None => Vec::new(),
+        };
         level.query_pathkeys = if let Some(g) = group_keys.as_ref().filter(|g| !g.is_empty()) {
             g.clone()
+        } else if !window_keys.is_empty() {
+            window_keys
         } else if grouping && group_by.is_empty() {
             Vec::new()
         } else if let Some(d) = distinct_keys.as_ref().filter(|d| d.len() > sort_keys.len()) {
@@ -212,9 +230,14 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     rel.target = Rc::clone(&scan_target);
 
     if grouping {
-        let target = level.costed(without_srfs(&sort_input));
+        let target = level.costed(without_srfs(&group_target));
         let g = Grouping { group_by: group_by.clone(), keys: group_keys.clone(), having: having.clone(), target };
         rel = crate::grouping::plan_grouping(level, rel, &g)?;
+    }
+    if !windows.is_empty() {
+        let input = level.costed(without_srfs(&group_target));
+        let output = level.costed(without_srfs(&sort_input));
+        rel = crate::window::plan_windows(level, rel, &mut windows, &input, &output)?;
     }
     if has_srfs {
         add_project_set(level, &mut rel, &sort_input);

@@ -49,3 +49,9 @@ fn partitions_plan_as_postgresql() {
 fn subqueries_plan_as_postgresql() {
     check("subquery.txt");
 }
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn windows_plan_as_postgresql() {
+    check("window.txt");
+}
