@@ -46,3 +46,4 @@ mod window;
 pub use counters::{Counters, NodeCounters, read};
 pub use execution::{CancelFlag, Execution, ExecutionOptions};
 pub use running::{Running, start};
+pub use scan::Opener;

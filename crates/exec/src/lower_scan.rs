@@ -19,8 +19,8 @@ use crate::initplan::Needs;
 use crate::lower::{Columns, Lowering, conjunction, rewrite};
 use crate::operator::{Operator, OperatorExec, Physical, malformed};
 use crate::scan::{
-    BitmapHeapScan, BitmapSource, HeapRows, IndexKeys, IndexOnlyScan, IndexScan, SequentialScan, TidRangeScan, TidScan,
-    column_of, open_index, open_table,
+    BitmapHeapScan, BitmapSource, HeapRows, IndexKeys, IndexOnlyScan, IndexScan, Opener, SequentialScan, TidRangeScan,
+    TidScan, column_of,
 };
 
 /// Lowers a scan.
@@ -183,7 +183,7 @@ impl Lowering<'_> {
     }
 
     fn heap_rows(&self, node: &PlanNode, relation: usize, recheck: &[Expr]) -> SqlResult<Arc<HeapRows>> {
-        let table = open_table(self.execution, self.relation(relation)?)?;
+        let table = Opener::of(self.execution).open_table(self.relation(relation)?)?;
         let whole = |e: &Expr| self.whole_rows(e, relation);
         let quals = node.quals.iter().map(whole).collect::<SqlResult<Vec<_>>>()?;
         let targets = node.targets.iter().map(|t| whole(&t.expr)).collect::<SqlResult<Vec<_>>>()?;
@@ -212,7 +212,7 @@ impl Lowering<'_> {
     }
 
     fn index_keys(&self, scan: &IndexScanNode) -> SqlResult<IndexKeys> {
-        let (files, desc) = open_index(self.execution, scan.index)?;
+        let (files, desc) = Opener::of(self.execution).open_index(scan.index)?;
         let row = self.execution.catalog().relation(scan.index).and_then(|r| r.index.as_ref());
         let columns = row.map(|i| i.columns.clone()).unwrap_or_default();
         IndexKeys::new(self.execution, files, desc, &scan.conditions, &columns)
@@ -222,7 +222,7 @@ impl Lowering<'_> {
         if !scan.recheck.is_empty() {
             return Err(malformed("a B-tree index-only scan with a recheck"));
         }
-        let table = open_table(self.execution, self.relation(scan.relation)?)?;
+        let table = Opener::of(self.execution).open_table(self.relation(scan.relation)?)?;
         let keys = Arc::new(self.index_keys(scan)?);
         let mut wanted = BTreeSet::new();
         node.quals.iter().chain(node.targets.iter().map(|t| &t.expr)).for_each(|e| collect_columns(e, &mut wanted));

@@ -95,6 +95,7 @@ pub fn make_clause(catalog: &Catalog, expr: Expr, cost: QualCost, volatile: bool
         // As PostgreSQL, only where neither side is constant across rows' relations overlap.
         if let Some(row) = catalog.operator(op.operator)
             && !volatile
+            && !exprs::has_subplan(&expr)
         {
             if row.can_merge {
                 families = merge_families(catalog, op.operator);

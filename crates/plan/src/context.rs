@@ -94,6 +94,8 @@ pub(crate) struct Context<'a> {
     pub param_count: Cell<u32>,
     pub used_params: Cell<bool>,
     pub depth: Cell<u32>,
+    /// Whether what is planned now is run anew for each row of something: not by workers then.
+    pub serial: Cell<bool>,
 }
 
 /// How deep subqueries may nest.
@@ -108,6 +110,7 @@ impl<'a> Context<'a> {
             param_count: Cell::new(0),
             used_params: Cell::new(false),
             depth: Cell::new(0),
+            serial: Cell::new(false),
         }
     }
 

@@ -25,6 +25,9 @@ pub(crate) fn plan_ctes(level: &mut Level<'_>, query: &mut Query) -> SqlResult<(
             }
             continue;
         }
+        if crate::subselect::reads_slots(&cte.query)? {
+            return Err(SqlError::unsupported("a WITH query that reads outer rows"));
+        }
         let ctes = level.ctes.clone();
         let (sub, list) = plan_level(&level.cx, cte.query.clone(), 0.0, &ctes)?;
         let path = choose(&list, 0.0)?;

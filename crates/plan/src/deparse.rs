@@ -74,6 +74,32 @@ fn child_of(node: &PlanNode, inner: bool) -> Option<&PlanNode> {
     if inner { children.get(1).copied() } else { children.first().copied() }
 }
 
+/// Which node's expression fills an executor slot from its row, and with what.
+fn setter(statement: &PlannedStatement, slot: u32) -> Option<(&PlanNode, &Expr)> {
+    fn within(e: &Expr, slot: u32) -> Option<&Expr> {
+        let mut found = None;
+        crate::exprs::walk(e, &mut |x| {
+            if let Expr::SubPlan(s) = x {
+                let sets = |(id, e): &&(u32, Expr)| *id == slot && !matches!(e, Expr::Param(p) if p.id == slot);
+                found = found.or_else(|| s.correlation.iter().find(sets).map(|(_, e)| e));
+            }
+            found.is_none()
+        });
+        found
+    }
+    fn find(node: &PlanNode, slot: u32) -> Option<(&PlanNode, &Expr)> {
+        let mut found = None;
+        crate::walk::for_each_expr(node, &mut |e| found = found.or_else(|| within(e, slot)));
+        if let Some(e) = found {
+            return Some((node, e));
+        }
+        let mut below = None;
+        crate::names::for_each_child(node, &mut |c| below = below.or_else(|| find(c, slot)));
+        below
+    }
+    std::iter::once(&statement.root).chain(&statement.subplans).find_map(|root| find(root, slot))
+}
+
 impl Deparser<'_, '_> {
     fn list(&mut self, p: Place<'_>, list: &[Expr], separator: &str) {
         for (i, e) in list.iter().enumerate() {
@@ -673,6 +699,22 @@ impl Deparser<'_, '_> {
                     let _ = write!(self.out, "(InitPlan {}).col{}", i.number, n + 1);
                     return;
                 }
+            }
+            if let Some((node, value)) = setter(p.statement, x.id)
+                && self.depth < MAX_DEPTH
+            {
+                // The outer row's value, by its name there.
+                self.depth += 1;
+                let bare = matches!(value, Expr::Var(_) | Expr::Aggref(_) | Expr::GroupingFunc(_) | Expr::Param(_));
+                if !bare {
+                    self.out.push('(');
+                }
+                self.expr(Place { node, prefix: true, ..p }, value, false);
+                if !bare {
+                    self.out.push(')');
+                }
+                self.depth -= 1;
+                return;
             }
         }
         let _ = write!(self.out, "${}", x.id);

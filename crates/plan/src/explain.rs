@@ -161,7 +161,7 @@ pub fn explain(
     counters: Option<&dyn NodeCounters>,
 ) -> Vec<String> {
     let prefix = options.verbose || statement.range_table.iter().filter(|r| r.alias != "*GROUP*").count() > 1;
-    let mut p = Printer { statement, cx, options, counters, prefix, out: Vec::new() };
+    let mut p = Printer { statement, cx, options, counters, prefix, printed: Vec::new(), out: Vec::new() };
     p.node(&statement.root, 0, None);
     if let Some(c) = counters {
         if options.summary {
@@ -185,6 +185,8 @@ struct Printer<'p, 'c> {
     options: &'p ExplainOptions,
     counters: Option<&'p dyn NodeCounters>,
     prefix: bool,
+    /// Subplans already printed: each is printed once.
+    printed: Vec<usize>,
     out: Vec<String>,
 }
 
@@ -402,26 +404,18 @@ impl<'p> Printer<'p, '_> {
     /// The subplans that a node's own expressions use.
     fn subplans(&mut self, node: &'p PlanNode, depth: usize, detail: usize) {
         let mut found: Vec<usize> = Vec::new();
-        let mut note = |e: &Expr| {
+        crate::walk::for_each_expr(node, &mut |e| {
             exprs::walk(e, &mut |x| {
                 if let Expr::SubPlan(s) = x
                     && !found.contains(&s.plan_id)
+                    && !self.printed.contains(&s.plan_id)
                 {
                     found.push(s.plan_id);
                 }
                 true
             });
-        };
-        node.targets.iter().for_each(|t| note(&t.expr));
-        node.quals.iter().for_each(&mut note);
-        if let PlanKind::NestLoop(j) | PlanKind::MergeJoin { join: j, .. } | PlanKind::HashJoin { join: j, .. } =
-            &node.kind
-        {
-            j.filter.iter().for_each(&mut note);
-        }
-        if let PlanKind::CteScan { subplan, name, .. } = &node.kind {
-            let _ = (subplan, name);
-        }
+        });
+        self.printed.extend(&found);
         for id in found {
             if let Some(plan) = self.statement.subplans.get(id) {
                 self.line(detail, format!("SubPlan {}", id + 1));

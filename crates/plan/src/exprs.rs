@@ -212,6 +212,11 @@ pub fn has_aggregate(e: &Expr) -> bool {
     any(e, &mut |x| matches!(x, Expr::Aggref(a) if a.levels_up == 0))
 }
 
+/// Whether `e` asks a subquery.
+pub fn has_subplan(e: &Expr) -> bool {
+    any(e, &mut |x| matches!(x, Expr::SubPlan(_)))
+}
+
 /// Whether `e` returns a set anywhere.
 pub fn has_srf(e: &Expr) -> bool {
     any(e, &mut |x| match x {

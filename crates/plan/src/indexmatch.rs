@@ -8,7 +8,7 @@ use stegodon_nodes::expr::*;
 use stegodon_types::Datum;
 
 use crate::clause::Clause;
-use crate::exprs::{BOOL, bool_const, relids_of, strip_relabel, type_of};
+use crate::exprs::{BOOL, bool_const, has_subplan, relids_of, strip_relabel, type_of};
 use crate::level::Level;
 use crate::path::IndexClause;
 use crate::patterns::{self, PatternKind};
@@ -64,7 +64,7 @@ impl<'a> Level<'a> {
             return Some(exact(boolean_equals(column, value), 3));
         }
         let is_column = |e: &Expr| strip_relabel(e) == strip_relabel(column);
-        let is_outside = |e: &Expr| !relids_of(e).overlaps(&rel.relids) && !self.is_volatile(e);
+        let is_outside = |e: &Expr| !relids_of(e).overlaps(&rel.relids) && !self.is_volatile(e) && !has_subplan(e);
         let fits = |c: Oid| !collation.is_valid() || collation == c;
         match &clause.expr {
             Expr::Op(op) => {
@@ -195,6 +195,7 @@ impl<'a> Level<'a> {
             if strip_relabel(left) != strip_relabel(&column)
                 || relids_of(right).overlaps(&rel.relids)
                 || self.is_volatile(right)
+                || has_subplan(right)
                 || (collation.is_valid() && r.input_collations.get(i) != Some(&collation))
                 || index.descending.get(n + i) != index.descending.get(n)
             {

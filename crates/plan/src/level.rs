@@ -13,7 +13,7 @@ use crate::clause::{Clause, make_clause};
 use crate::context::Context;
 use crate::equivalence::Classes;
 use crate::exprs::{self, type_of, typmod_of};
-use crate::path::QualCost;
+use crate::path::{PathKind, QualCost};
 use crate::rel::{Rel, Target};
 use crate::relsize::type_width;
 use crate::settings::PlannerSettings;
@@ -159,21 +159,46 @@ impl<'a> Level<'a> {
                 cost.per_tuple += op_cost;
             }
             Expr::SubPlan(s) => {
-                if let Some(sub) = self.cx.subqueries.borrow().get(s.plan_id) {
-                    let rows = sub.path.rows.max(1.0);
-                    if s.use_hash {
-                        cost.startup += sub.path.total + op_cost * rows;
-                        cost.per_tuple += op_cost;
-                    } else {
-                        cost.startup += sub.path.startup;
-                        cost.per_tuple += sub.path.total - sub.path.startup;
-                    }
-                }
+                *cost += self.subplan_cost(s);
                 return;
             }
             _ => {}
         }
         exprs::for_each_child(e, &mut |c| self.add_cost(c, cost));
+    }
+
+    /// What asking a subquery costs (`cost_subplan`).
+    fn subplan_cost(&self, s: &SubPlan) -> QualCost {
+        let op_cost = self.settings().cpu_operator_cost;
+        let mut cost = QualCost::default();
+        if let Some(test) = &s.test {
+            self.add_cost(test, &mut cost);
+        }
+        let subqueries = self.cx.subqueries.borrow();
+        let Some(path) = subqueries.get(s.plan_id).map(|sub| &sub.path) else { return cost };
+        if s.use_hash {
+            cost.startup += path.total + op_cost * path.rows;
+            return cost;
+        }
+        let run = path.total - path.startup;
+        match s.kind {
+            SubLinkKind::Exists => cost.per_tuple += run / crate::cost::clamp_rows(path.rows),
+            SubLinkKind::Any | SubLinkKind::All => {
+                cost.per_tuple += 0.5 * run + 0.5 * path.rows * op_cost;
+            }
+            _ => cost.per_tuple += run,
+        }
+        // What keeps its rows starts once, unless it reads the row.
+        let keeps = matches!(
+            path.kind,
+            PathKind::Material { .. } | PathKind::Sort { .. } | PathKind::Cte { .. } | PathKind::Function { .. }
+        );
+        if s.correlation.is_empty() && keeps {
+            cost.startup += path.startup;
+        } else {
+            cost.per_tuple += path.startup;
+        }
+        cost
     }
 
     /// The hash function that `= ANY (constant of at least nine elements)` is evaluated by.

@@ -213,9 +213,14 @@ impl<'a> Level<'a> {
             let outer = exprs::any(e, &mut |x| match x {
                 Expr::Var(v) => v.levels_up > 0,
                 Expr::Aggref(a) => a.levels_up > 0,
+                Expr::GroupingFunc(g) => g.levels_up > 0,
                 _ => false,
             });
-            if outer { Err(SqlError::unsupported("a correlated subquery of this form")) } else { Ok(()) }
+            if outer {
+                Err(SqlError::unsupported("a subquery in FROM that reads other FROM items (LATERAL)"))
+            } else {
+                Ok(())
+            }
         })
     }
 
@@ -248,7 +253,7 @@ impl<'a> Level<'a> {
 
     /// Whether workers may run any of this query.
     fn check_parallel(&mut self) -> SqlResult<()> {
-        let mut ok = self.settings().max_parallel_workers_per_gather > 0;
+        let mut ok = self.settings().max_parallel_workers_per_gather > 0 && !self.cx.serial.get();
         let mut q = std::mem::take(&mut self.query);
         let this = &*self;
         crate::prep::for_each_expr_mut(&mut q, &mut |e| {

@@ -3,6 +3,7 @@
 use stegodon_catalog::Catalog;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
+use stegodon_nodes::levels::{raise_levels, walk_query_mut};
 use stegodon_nodes::query::*;
 use stegodon_types::SqlResult;
 
@@ -223,9 +224,12 @@ pub(crate) fn for_each_expr_mut(q: &mut Query, f: &mut dyn FnMut(&mut Expr) -> S
     Ok(())
 }
 
-/// Replaces columns of join entries by what they stand for, to the end.
+/// How deep joins of joins are looked through.
+const MAX_DEPTH: u32 = 1000;
+
+/// Replaces columns of join entries by what they stand for, to the end, subqueries included.
 pub(crate) fn expand_join_columns(q: &mut Query) -> SqlResult<()> {
-    let entries: Vec<Option<Vec<Expr>>> = q
+    let mut entries: Vec<Option<Vec<Expr>>> = q
         .range_table
         .iter()
         .map(|r| match &r.kind {
@@ -237,14 +241,19 @@ pub(crate) fn expand_join_columns(q: &mut Query) -> SqlResult<()> {
     if entries.iter().all(Option::is_none) {
         return Ok(());
     }
+    fn column(entries: &[Option<Vec<Expr>>], v: &Var) -> Option<Expr> {
+        let VarSource::Relation(rti) = v.source else { return None };
+        let list = entries.get(rti.checked_sub(1)?)?.as_ref()?;
+        list.get(usize::try_from(v.attno.0).ok()?.checked_sub(1)?).cloned()
+    }
     fn expand(e: &mut Expr, entries: &[Option<Vec<Expr>>], depth: u32) {
-        if depth > 1000 {
+        if depth > MAX_DEPTH {
             return;
         }
-        let found = exprs::as_var(e).and_then(|(rti, attno)| {
-            let list = entries.get(rti.checked_sub(1)?)?.as_ref()?;
-            list.get(usize::try_from(attno.0).ok()?.checked_sub(1)?).cloned()
-        });
+        let found = match e {
+            Expr::Var(v) if v.levels_up == 0 => column(entries, v),
+            _ => None,
+        };
         if let Some(mut new) = found {
             exprs::strip_locations(&mut new);
             expand(&mut new, entries, depth + 1);
@@ -253,9 +262,17 @@ pub(crate) fn expand_join_columns(q: &mut Query) -> SqlResult<()> {
             for_each_child_mut(e, &mut |c| expand(c, entries, depth + 1));
         }
     }
-    for_each_expr_mut(q, &mut |e| {
-        expand(e, &entries, 0);
-        Ok(())
+    let written = entries.clone();
+    entries.iter_mut().flatten().flatten().for_each(|e| expand(e, &written, 0));
+    walk_query_mut(q, 0, 0, &mut |e, level| {
+        let Expr::Var(v) = e else { return Ok(true) };
+        if v.levels_up != level {
+            return Ok(true);
+        }
+        let Some(mut new) = column(&entries, v) else { return Ok(true) };
+        raise_levels(&mut new, level)?;
+        *e = new;
+        Ok(false)
     })
 }
 

@@ -1,10 +1,10 @@
 //! Subqueries that become part of the query around them: IN and EXISTS in WHERE as joins, simple subqueries in FROM
 //! merged (`prepjointree.c`, `subselect.c`).
 
-use stegodon_format::ids::{AttrNumber, Oid};
+use stegodon_format::ids::AttrNumber;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
-use stegodon_nodes::levels::walk_query_mut;
+use stegodon_nodes::levels::{raise_levels, walk_expr_mut, walk_query_mut};
 use stegodon_nodes::query::*;
 use stegodon_types::{SqlError, SqlResult};
 
@@ -31,7 +31,7 @@ pub(crate) fn pull_up(level: &mut Level<'_>, query: &mut Query) -> SqlResult<()>
 }
 
 /// IN and EXISTS among WHERE's conditions become semi joins, NOT EXISTS an anti join.
-fn pull_up_sublinks(level: &mut Level<'_>, query: &mut Query) -> SqlResult<()> {
+fn pull_up_sublinks(level: &Level<'_>, query: &mut Query) -> SqlResult<()> {
     if query.from.items.is_empty() {
         return Ok(());
     }
@@ -48,7 +48,7 @@ fn pull_up_sublinks(level: &mut Level<'_>, query: &mut Query) -> SqlResult<()> {
         };
         let joined = match link {
             Some(l) if l.kind == SubLinkKind::Any && !negated => join_any(level, query, l)?,
-            Some(l) if l.kind == SubLinkKind::Exists => join_exists(query, l, negated)?,
+            Some(l) if l.kind == SubLinkKind::Exists => join_exists(level, query, l, negated)?,
             _ => false,
         };
         if !joined {
@@ -66,15 +66,18 @@ fn wrap(query: &mut Query, kind: JoinKind, right: JoinTree, quals: Option<Expr>)
     query.from.items = vec![JoinTree::Join(Box::new(JoinExpr { kind, left, right, quals, relation: 0 }))];
 }
 
-/// `x IN (SELECT ...)`, the subquery reading nothing of this query.
+/// `x IN (SELECT ...)`.
 fn join_any(level: &Level<'_>, query: &mut Query, link: &SubLink) -> SqlResult<bool> {
     let Some(test) = &link.test else { return Ok(false) };
     let outer = relids_of(test);
     let steady = !level.is_volatile(test);
     let nested = exprs::any(test, &mut |x| matches!(x, Expr::SubLink(_)));
     let above = exprs::any(test, &mut |x| matches!(x, Expr::Var(v) if v.levels_up > 0));
-    if outer.is_empty() || !steady || nested || above || is_correlated(&link.query)? {
+    if outer.is_empty() || !steady || nested || above {
         return Ok(false);
+    }
+    if is_correlated(&link.query)? {
+        return join_correlated_any(level, query, link, test);
     }
     let rti = query.range_table.len() + 1;
     let columns: Vec<String> =
@@ -117,13 +120,69 @@ fn is_plain(q: &Query) -> bool {
         && !q.range_table.iter().any(|r| matches!(r.kind, RangeTableKind::Cte { .. }))
 }
 
-fn has_sublink(q: &Query) -> SqlResult<bool> {
-    let mut found = false;
-    walk_query_mut(&mut q.clone(), 0, 0, &mut |e, _| {
-        found |= matches!(e, Expr::SubLink(_));
+/// `x IN (SELECT inner FROM ... WHERE inner = outer)`: what is compared joins the subquery's own conditions.
+fn join_correlated_any(level: &Level<'_>, query: &mut Query, link: &SubLink, test: &Expr) -> SqlResult<bool> {
+    let mut sub = link.query.clone();
+    let volatile = sub.targets.iter().any(|t| level.is_volatile(&t.expr));
+    if !is_plain(&sub) || sub.distinct_on || volatile || sub.from.items.is_empty() || reads_outside(&sub)? {
+        return Ok(false);
+    }
+    if sub.from.quals.as_ref().is_some_and(|q| !look(level, q).is_ok_and(|l| l.steady)) {
+        return Ok(false);
+    }
+    pull_up_sublinks(level, &mut sub)?;
+    crate::prep::expand_join_columns(&mut sub)?;
+    let offset = query.range_table.len();
+    let mut columns = Vec::new();
+    for t in sub.targets.iter().filter(|t| !t.junk) {
+        columns.push(shifted(&t.expr, offset)?);
+    }
+    let test = exprs::try_replaced(test, &mut |x| match x {
+        Expr::Param(p) if p.kind == ParamKind::SubLink => {
+            let found = (p.id as usize).checked_sub(1).and_then(|n| columns.get(n)).cloned();
+            found.map(Some).ok_or_else(|| SqlError::internal("a subquery lacks a column"))
+        }
+        _ => Ok(None),
+    })?;
+    let mut quals = vec![test];
+    if let Some(q) = sub.from.quals.take() {
+        quals.push(shifted(&q, offset)?);
+    }
+    let from = shift_from(&sub.from, offset)?;
+    append_range_table(query, &sub, offset)?;
+    wrap(query, JoinKind::Semi, JoinTree::From(Box::new(from)), Some(exprs::and(quals)));
+    Ok(true)
+}
+
+/// What a subquery's condition reads, subqueries of its own included.
+#[derive(Default)]
+struct Look {
+    own: bool,
+    outer: bool,
+    further: bool,
+    /// Nothing in it is volatile.
+    steady: bool,
+}
+
+fn look(level: &Level<'_>, quals: &Expr) -> SqlResult<Look> {
+    let mut out = Look { steady: true, ..Look::default() };
+    walk_expr_mut(&mut quals.clone(), 0, 0, &mut |x, depth| {
+        match x {
+            Expr::Var(v) => {
+                out.own |= v.levels_up == depth;
+                out.outer |= v.levels_up == depth + 1;
+                out.further |= v.levels_up > depth + 1;
+            }
+            Expr::Aggref(a) => out.further |= a.levels_up > depth,
+            Expr::GroupingFunc(g) => out.further |= g.levels_up > depth,
+            Expr::Func(_) | Expr::Op(_) | Expr::ScalarArrayOp(_) | Expr::NextValue(_) => {
+                out.steady &= !level.is_volatile(x);
+            }
+            _ => {}
+        }
         Ok(true)
     })?;
-    Ok(found)
+    Ok(out)
 }
 
 /// Whether a query, its WHERE aside, reads columns of the query around it.
@@ -135,94 +194,86 @@ fn reads_outside(q: &Query) -> SqlResult<bool> {
 }
 
 /// `EXISTS (SELECT ... WHERE inner = outer)`.
-fn join_exists(query: &mut Query, link: &SubLink, negated: bool) -> SqlResult<bool> {
-    let sub = &link.query;
-    if !is_plain(sub) || sub.from.items.is_empty() || has_sublink(sub)? || reads_outside(sub)? {
+fn join_exists(level: &Level<'_>, query: &mut Query, link: &SubLink, negated: bool) -> SqlResult<bool> {
+    let mut sub = link.query.clone();
+    crate::subselect::simplify_exists(level, &mut sub)?;
+    if !is_plain(&sub) || sub.from.items.is_empty() || reads_outside(&sub)? {
         return Ok(false);
     }
     let Some(quals) = &sub.from.quals else { return Ok(false) };
     // It must read both this query's columns and its own; nothing from further out.
-    let (mut outer, mut own, mut further) = (false, false, false);
-    exprs::walk(quals, &mut |x| {
-        if let Expr::Var(v) = x {
-            match v.levels_up {
-                0 => own = true,
-                1 => outer = true,
-                _ => further = true,
-            }
-        }
-        true
-    });
-    let volatile_free = true;
-    if !outer || !own || further || !volatile_free {
+    let reads = look(level, quals)?;
+    if !reads.outer || !reads.own || reads.further || !reads.steady {
         return Ok(false);
     }
-    let mut sub = sub.clone();
+    pull_up_sublinks(level, &mut sub)?;
     crate::prep::expand_join_columns(&mut sub)?;
     let offset = query.range_table.len();
-    let quals = sub.from.quals.take().map(|q| shifted(&q, offset, true));
-    let from = shift_from(&sub.from, offset);
-    append_range_table(query, &sub, offset);
+    let quals = sub.from.quals.take().map(|q| shifted(&q, offset)).transpose()?;
+    let from = shift_from(&sub.from, offset)?;
+    append_range_table(query, &sub, offset)?;
     let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
     wrap(query, kind, JoinTree::From(Box::new(from)), quals);
     Ok(true)
 }
 
 /// An expression of a merged query: its own columns move by `offset`, columns one level out become this level's.
-fn shifted(e: &Expr, offset: usize, lower: bool) -> Expr {
-    exprs::replaced(e, &mut |x| match x {
-        Expr::Var(v) => {
-            let mut v = v.clone();
-            match (v.levels_up, v.source) {
-                (0, VarSource::Relation(r)) => v.source = VarSource::Relation(r + offset),
-                (n, _) if lower && n > 0 => v.levels_up = n - 1,
+fn shifted(e: &Expr, offset: usize) -> SqlResult<Expr> {
+    let mut out = e.clone();
+    walk_expr_mut(&mut out, 0, 0, &mut |x, depth| {
+        match x {
+            Expr::Var(v) => match v.source {
+                VarSource::Relation(r) if v.levels_up == depth => v.source = VarSource::Relation(r + offset),
+                _ if v.levels_up > depth => v.levels_up -= 1,
                 _ => {}
-            }
-            Some(Expr::Var(v))
+            },
+            Expr::Aggref(a) if a.levels_up > depth => a.levels_up -= 1,
+            Expr::GroupingFunc(g) if g.levels_up > depth => g.levels_up -= 1,
+            _ => {}
         }
-        _ => None,
+        Ok(true)
+    })?;
+    Ok(out)
+}
+
+fn shift_from(f: &FromExpr, offset: usize) -> SqlResult<FromExpr> {
+    Ok(FromExpr {
+        items: f.items.iter().map(|i| shift_tree(i, offset)).collect::<SqlResult<_>>()?,
+        quals: f.quals.as_ref().map(|q| shifted(q, offset)).transpose()?,
     })
 }
 
-fn shift_from(f: &FromExpr, offset: usize) -> FromExpr {
-    FromExpr {
-        items: f.items.iter().map(|i| shift_tree(i, offset)).collect(),
-        quals: f.quals.as_ref().map(|q| shifted(q, offset, false)),
-    }
-}
-
-fn shift_tree(t: &JoinTree, offset: usize) -> JoinTree {
-    match t {
+fn shift_tree(t: &JoinTree, offset: usize) -> SqlResult<JoinTree> {
+    Ok(match t {
         JoinTree::Relation(r) => JoinTree::Relation(r + offset),
-        JoinTree::From(f) => JoinTree::From(Box::new(shift_from(f, offset))),
+        JoinTree::From(f) => JoinTree::From(Box::new(shift_from(f, offset)?)),
         JoinTree::Join(j) => JoinTree::Join(Box::new(JoinExpr {
             kind: j.kind,
-            left: shift_tree(&j.left, offset),
-            right: shift_tree(&j.right, offset),
-            quals: j.quals.as_ref().map(|q| shifted(q, offset, false)),
+            left: shift_tree(&j.left, offset)?,
+            right: shift_tree(&j.right, offset)?,
+            quals: j.quals.as_ref().map(|q| shifted(q, offset)).transpose()?,
             relation: if j.relation == 0 { 0 } else { j.relation + offset },
         })),
-    }
+    })
 }
 
-fn append_range_table(query: &mut Query, sub: &Query, offset: usize) {
+fn append_range_table(query: &mut Query, sub: &Query, offset: usize) -> SqlResult<()> {
     for r in &sub.range_table {
         let mut r = r.clone();
+        let shift = |e: &mut Expr| -> SqlResult<()> {
+            *e = shifted(e, offset)?;
+            Ok(())
+        };
         match &mut r.kind {
-            RangeTableKind::Function { functions, .. } => {
-                functions.iter_mut().for_each(|f| f.call = shifted(&f.call, offset, false));
-            }
-            RangeTableKind::Values { rows, .. } => {
-                rows.iter_mut().flatten().for_each(|e| *e = shifted(e, offset, false));
-            }
-            RangeTableKind::Join { alias_vars, .. } => {
-                alias_vars.iter_mut().for_each(|e| *e = shifted(e, offset, false));
-            }
-            RangeTableKind::Group { exprs } => exprs.iter_mut().for_each(|e| *e = shifted(e, offset, false)),
+            RangeTableKind::Function { functions, .. } => functions.iter_mut().try_for_each(|f| shift(&mut f.call))?,
+            RangeTableKind::Values { rows, .. } => rows.iter_mut().flatten().try_for_each(shift)?,
+            RangeTableKind::Join { alias_vars, .. } => alias_vars.iter_mut().try_for_each(shift)?,
+            RangeTableKind::Group { exprs } => exprs.iter_mut().try_for_each(shift)?,
             _ => {}
         }
         query.range_table.push(r);
     }
+    Ok(())
 }
 
 /// The relations that an outer join may fill with NULLs, and all that FROM reads.
@@ -262,7 +313,7 @@ fn pull_up_one(level: &Level<'_>, query: &mut Query) -> SqlResult<bool> {
         if !can_merge(level, query, &sub, rti, nulls.contains(rti))? {
             continue;
         }
-        merge(query, sub, rti)?;
+        merge(level, query, sub, rti)?;
         return Ok(true);
     }
     Ok(false)
@@ -274,7 +325,6 @@ fn can_merge(level: &Level<'_>, query: &Query, sub: &Query, rti: usize, below_ou
         || !sub.order_by.is_empty()
         || sub.from.items.is_empty()
         || sub.targets.iter().any(|t| t.junk)
-        || has_sublink(sub)?
         || is_correlated(sub)?
     {
         return Ok(false);
@@ -293,19 +343,20 @@ fn can_merge(level: &Level<'_>, query: &Query, sub: &Query, rti: usize, below_ou
             && v.source == VarSource::Relation(rti)
             && v.levels_up == depth
         {
-            stuck |= depth > 0 || v.attno.0 <= 0;
+            stuck |= v.attno.0 <= 0;
         }
         Ok(true)
     })?;
     Ok(!stuck)
 }
 
-fn merge(query: &mut Query, mut sub: Query, rti: usize) -> SqlResult<()> {
+fn merge(level: &Level<'_>, query: &mut Query, mut sub: Query, rti: usize) -> SqlResult<()> {
+    pull_up_sublinks(level, &mut sub)?;
     crate::prep::expand_join_columns(&mut sub)?;
     let offset = query.range_table.len();
-    let columns: Vec<Expr> = sub.targets.iter().map(|t| shifted(&t.expr, offset, false)).collect();
-    let from = shift_from(&sub.from, offset);
-    append_range_table(query, &sub, offset);
+    let columns = sub.targets.iter().map(|t| shifted(&t.expr, offset)).collect::<SqlResult<Vec<_>>>()?;
+    let from = shift_from(&sub.from, offset)?;
+    append_range_table(query, &sub, offset)?;
     fn put(t: &mut JoinTree, rti: usize, from: &FromExpr) {
         match t {
             JoinTree::Relation(r) if *r == rti => *t = JoinTree::From(Box::new(from.clone())),
@@ -318,22 +369,20 @@ fn merge(query: &mut Query, mut sub: Query, rti: usize) -> SqlResult<()> {
         }
     }
     query.from.items.iter_mut().for_each(|i| put(i, rti, &from));
-    crate::prep::for_each_expr_mut(query, &mut |e| {
-        let new = exprs::try_replaced(e, &mut |x| match x {
-            Expr::Var(v) if v.source == VarSource::Relation(rti) && v.levels_up == 0 => {
-                let n = usize::try_from(v.attno.0).ok().and_then(|n| n.checked_sub(1));
-                let found = n.and_then(|n| columns.get(n)).cloned();
-                found.map(Some).ok_or_else(|| SqlError::internal("a subquery lacks a column"))
-            }
-            _ => Ok(None),
-        })?;
-        *e = new;
-        Ok(())
+    walk_query_mut(query, 0, 0, &mut |e, depth| {
+        let Expr::Var(v) = e else { return Ok(true) };
+        if v.source != VarSource::Relation(rti) || v.levels_up != depth {
+            return Ok(true);
+        }
+        let n = usize::try_from(v.attno.0).ok().and_then(|n| n.checked_sub(1));
+        let found = n.and_then(|n| columns.get(n)).cloned();
+        *e = found.ok_or_else(|| SqlError::internal("a subquery lacks a column"))?;
+        raise_levels(e, depth)?;
+        Ok(false)
     })?;
     // The entry stays in its place, so that no index moves; nothing reads it any more.
     if let Some(entry) = rti.checked_sub(1).and_then(|i| query.range_table.get_mut(i)) {
         entry.kind = RangeTableKind::Result;
     }
-    let _ = Oid::INVALID;
     Ok(())
 }

@@ -68,8 +68,12 @@ impl<'a> Level<'a> {
     fn tid_operand<'c>(&self, c: &'c Expr, rti: usize, operators: &[Oid]) -> Option<&'c Expr> {
         let Expr::Op(op) = c else { return None };
         let [left, right] = op.args.as_slice() else { return None };
-        let outside =
-            |e: &Expr| crate::exprs::type_of(e) == TID && crate::exprs::relids_of(e).is_empty() && !self.is_volatile(e);
+        let outside = |e: &Expr| {
+            crate::exprs::type_of(e) == TID
+                && crate::exprs::relids_of(e).is_empty()
+                && !self.is_volatile(e)
+                && !crate::exprs::has_subplan(e)
+        };
         if !operators.contains(&op.operator) {
             return None;
         }
@@ -92,6 +96,7 @@ impl<'a> Level<'a> {
                     && self.is_ctid(&a.args[0], rti)
                     && crate::exprs::relids_of(&a.args[1]).is_empty()
                     && !self.is_volatile(&a.args[1])
+                    && !crate::exprs::has_subplan(&a.args[1])
             }
             _ => false,
         };

@@ -3,7 +3,7 @@
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
-use stegodon_nodes::levels::walk_query_mut;
+use stegodon_nodes::levels::{walk_expr_mut, walk_query_mut};
 use stegodon_nodes::query::Query;
 use stegodon_types::{Datum, SqlError, SqlResult};
 
@@ -56,7 +56,7 @@ fn exec_param(id: u32, type_oid: Oid, typmod: i32, collation: Oid) -> Expr {
 }
 
 /// What EXISTS asks needs no output, no order and no duplicates removed.
-fn simplify_exists(q: &mut Query) {
+pub(crate) fn simplify_exists(level: &Level<'_>, q: &mut Query) -> SqlResult<()> {
     let plain = q.set_operations.is_none()
         && !q.has_aggregates
         && q.group_by.is_empty()
@@ -67,38 +67,115 @@ fn simplify_exists(q: &mut Query) {
         && q.offset.is_none()
         && q.row_marks.is_empty();
     if !plain {
-        return;
+        return Ok(());
+    }
+    if let Some(limit) = q.limit.take() {
+        q.limit = Some(level.cx.prepare(limit, false)?);
     }
     match &q.limit {
         None => {}
         Some(Expr::Const(c)) => match &c.value {
             None => q.limit = None,
             Some(Datum::Int64(n)) if *n > 0 => q.limit = None,
-            _ => return,
+            _ => return Ok(()),
         },
-        Some(_) => return,
+        Some(_) => return Ok(()),
     }
     q.with_ties = false;
     q.targets.clear();
     q.distinct.clear();
     q.distinct_on = false;
     q.order_by.clear();
+    Ok(())
+}
+
+/// Puts executor slots in the places where a subquery reads this level's row, and returns what fills each
+/// (`SS_replace_correlation_vars`). What lies further out has its slot since the level that owns it was prepared; the
+/// subquery is run anew for those too, though their values stay where they are.
+fn correlate(level: &Level<'_>, query: &mut Query) -> SqlResult<Vec<(u32, Expr)>> {
+    let mut own: Vec<(u32, Expr)> = Vec::new();
+    let mut further: Vec<(u32, Expr)> = Vec::new();
+    walk_query_mut(query, 0, 0, &mut |e, depth| {
+        let levels_up = match e {
+            Expr::Var(v) => v.levels_up,
+            Expr::Aggref(a) => a.levels_up,
+            Expr::GroupingFunc(g) => g.levels_up,
+            Expr::Param(p) if p.kind == ParamKind::Exec => {
+                if !own.iter().chain(&further).any(|(slot, _)| *slot == p.id) {
+                    further.push((p.id, e.clone()));
+                }
+                return Ok(true);
+            }
+            _ => return Ok(true),
+        };
+        if levels_up <= depth {
+            return Ok(true);
+        }
+        if levels_up > depth + 1 {
+            return Err(SqlError::internal("a subquery reads a level that is not there"));
+        }
+        let mut value = e.clone();
+        lower_levels(&mut value, levels_up)?;
+        exprs::strip_locations(&mut value);
+        let slot = match own.iter().find(|(_, x)| *x == value) {
+            Some((slot, _)) => *slot,
+            None => {
+                let slot = level.cx.new_param();
+                own.push((slot, value));
+                slot
+            }
+        };
+        *e = exec_param(slot, exprs::type_of(e), exprs::typmod_of(e), exprs::collation_of(e));
+        Ok(false)
+    })?;
+    // Only an aggregate has parts that are to be made simple.
+    for (_, value) in own.iter_mut().filter(|(_, e)| !matches!(e, Expr::Var(_))) {
+        *value = level.cx.prepare(value.clone(), false)?;
+    }
+    own.append(&mut further);
+    Ok(own)
+}
+
+/// An expression as the query `by` levels further out sees it, to which alone it refers.
+fn lower_levels(e: &mut Expr, by: u32) -> SqlResult<()> {
+    walk_expr_mut(e, 0, 0, &mut |x, depth| {
+        let lower = |levels_up: &mut u32| {
+            if *levels_up >= depth {
+                *levels_up = levels_up.saturating_sub(by);
+            }
+        };
+        match x {
+            Expr::Var(v) => lower(&mut v.levels_up),
+            Expr::Aggref(a) => lower(&mut a.levels_up),
+            Expr::GroupingFunc(g) => lower(&mut g.levels_up),
+            Expr::SubLink(_) => return Err(SqlError::unsupported("a subquery in an aggregate of an outer query")),
+            _ => {}
+        }
+        Ok(true)
+    })
+}
+
+/// Whether a query reads an executor slot anywhere: it must be run anew when that changes.
+pub(crate) fn reads_slots(query: &Query) -> SqlResult<bool> {
+    let mut found = false;
+    walk_query_mut(&mut query.clone(), 0, 0, &mut |e, _| {
+        found |= matches!(e, Expr::Param(p) if p.kind == ParamKind::Exec);
+        Ok(true)
+    })?;
+    Ok(found)
 }
 
 fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
-    if is_correlated(&link.query)? {
-        return Err(SqlError::unsupported("a correlated subquery of this form"));
-    }
     let mut query = link.query.clone();
     if link.kind == SubLinkKind::Exists {
-        simplify_exists(&mut query);
+        simplify_exists(level, &mut query)?;
+    }
+    let correlation = correlate(level, &mut query)?;
+    if !correlation.is_empty() {
+        return plan_correlated(level, link, query, correlation);
     }
     let columns: Vec<TargetEntry> = link.query.targets.iter().filter(|t| !t.junk).cloned().collect();
-    let fraction = match link.kind {
-        SubLinkKind::Exists => 1.0,
-        SubLinkKind::Any | SubLinkKind::All => 0.5,
-        _ => 0.0,
-    };
+    let fraction = fraction_of(link.kind);
     let ctes: Vec<_> = level.ctes.clone();
     let (sub, list) = crate::planner::plan_level(&level.cx, query, fraction, &ctes)?;
     let mut path = crate::planner::choose(&list, sub.tuple_fraction)?;
@@ -146,13 +223,7 @@ fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
         }
         SubLinkKind::Array => {
             let element_type = exprs::type_of(&first);
-            let array_type = level.catalog().type_desc(element_type).map_or(Oid::INVALID, |t| {
-                // An array of arrays is an array of more dimensions.
-                if matches!(t.kind, stegodon_types::TypeKind::Array { .. }) { element_type } else { t.array }
-            });
-            if !array_type.is_valid() {
-                return Err(SqlError::unsupported("an array over a type without an array type"));
-            }
+            let array_type = array_type_of(level, element_type)?;
             slots.push(level.cx.new_param());
             let kind = InitPlanKind::Array { array_type, element_type };
             (kind, slots.first().map(|s| exec_param(*s, array_type, -1, exprs::collation_of(&first))))
@@ -183,6 +254,70 @@ fn plan_sublink(level: &mut Level<'_>, link: &SubLink) -> SqlResult<Expr> {
     init_plans.push(PendingInitPlan { init: InitPlan { subplan: plan_id, kind, slots, number }, cost: total });
     level.init_plans.push(init_plans.len() - 1);
     out.ok_or_else(|| SqlError::internal("a subquery without a value"))
+}
+
+/// What part of its rows a subquery is expected to be asked for.
+fn fraction_of(kind: SubLinkKind) -> f64 {
+    match kind {
+        SubLinkKind::Exists => 1.0,
+        SubLinkKind::Any | SubLinkKind::All => 0.5,
+        _ => 0.0,
+    }
+}
+
+/// The type of an array of such elements: an array of arrays is an array of more dimensions.
+fn array_type_of(level: &Level<'_>, element_type: Oid) -> SqlResult<Oid> {
+    let array_type = level.catalog().type_desc(element_type).map_or(Oid::INVALID, |t| {
+        if matches!(t.kind, stegodon_types::TypeKind::Array { .. }) { element_type } else { t.array }
+    });
+    if array_type.is_valid() {
+        Ok(array_type)
+    } else {
+        Err(SqlError::unsupported("an array over a type without an array type"))
+    }
+}
+
+/// Plans a subquery that reads outer rows: to be run anew for each.
+fn plan_correlated(
+    level: &mut Level<'_>,
+    link: &SubLink,
+    query: Query,
+    correlation: Vec<(u32, Expr)>,
+) -> SqlResult<Expr> {
+    let first = query.targets.iter().find(|t| !t.junk).map(|t| t.expr.clone());
+    let (result_type, typmod, collation) = match (link.kind, &first) {
+        (SubLinkKind::Exists | SubLinkKind::Any | SubLinkKind::All, _) => (BOOL, -1, Oid::INVALID),
+        (SubLinkKind::Expr, Some(e)) => (exprs::type_of(e), exprs::typmod_of(e), exprs::collation_of(e)),
+        (SubLinkKind::Array, Some(e)) => {
+            (array_type_of(level, exprs::type_of(e))?, exprs::typmod_of(e), exprs::collation_of(e))
+        }
+        (SubLinkKind::RowCompare, _) => {
+            return Err(SqlError::unsupported("a row comparison with a correlated subquery"));
+        }
+        (_, None) => return Err(SqlError::internal("a subquery without a value")),
+    };
+    let ctes: Vec<_> = level.ctes.clone();
+    let serial = level.cx.serial.replace(true);
+    let planned = crate::planner::plan_level(&level.cx, query, fraction_of(link.kind), &ctes);
+    level.cx.serial.set(serial);
+    let (sub, list) = planned?;
+    let path = crate::planner::choose(&list, sub.tuple_fraction)?;
+    let plan_id = {
+        let mut plans = level.cx.subqueries.borrow_mut();
+        plans.push(PlannedSubquery { level: sub, path });
+        plans.len() - 1
+    };
+    Ok(Expr::SubPlan(Box::new(SubPlan {
+        kind: link.kind,
+        plan_id,
+        test: link.test.clone(),
+        use_hash: false,
+        result_type,
+        typmod,
+        collation,
+        correlation,
+        params: Vec::new(),
+    })))
 }
 
 /// Whether every comparison can be answered by a hash table of the subquery's rows.

@@ -43,3 +43,9 @@ fn joins_plan_as_postgresql() {
 fn partitions_plan_as_postgresql() {
     check("partition.txt");
 }
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn subqueries_plan_as_postgresql() {
+    check("subquery.txt");
+}

@@ -83,14 +83,22 @@ impl GroupAggregate for StringAgg {
         Ok(vec![text.finish()?, Arc::new(first)])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let groups = take_groups(&mut self.groups, emit);
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        let groups = first(&self.groups, n_groups);
         let mut out = ByteBuilder::new(Layout::Bytes, groups.len(), 0);
-        for g in &groups {
-            self.held_bytes = self.held_bytes.saturating_sub(g.text.len());
+        for g in groups {
             out.push(if g.seen { g.text.get(g.first_delimiter_bytes..) } else { None });
         }
         out.finish()
+    }
+
+    fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        let freed: usize = take_groups(&mut self.groups, emit).iter().map(|g| g.text.len()).sum();
+        self.held_bytes = self.held_bytes.saturating_sub(freed);
     }
 
     fn grow(&mut self, n_groups: usize) {
@@ -165,11 +173,10 @@ impl GroupAggregate for ArrayAgg {
         Ok(vec![out.finish()?])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let groups = take_groups(&mut self.groups, emit);
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        let groups = first(&self.groups, n_groups);
         let mut out = ByteBuilder::new(Layout::Bytes, groups.len(), 0);
-        for g in &groups {
-            self.held_bytes = self.held_bytes.saturating_sub(g.len());
+        for g in groups {
             if g.is_empty() {
                 out.push(None);
                 continue;
@@ -185,6 +192,15 @@ impl GroupAggregate for ArrayAgg {
             out.push(Some(&build_vector(&self.element, values)?));
         }
         out.finish()
+    }
+
+    fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        let freed: usize = take_groups(&mut self.groups, emit).iter().map(|g| g.len()).sum();
+        self.held_bytes = self.held_bytes.saturating_sub(freed);
     }
 
     fn grow(&mut self, n_groups: usize) {

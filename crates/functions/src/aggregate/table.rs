@@ -3,6 +3,7 @@
 
 use stegodon_types::{Layout, Oid, SqlResult};
 
+use super::bytes::BytesFold;
 use super::collect::{ArrayAgg, StringAgg};
 use super::count::Count;
 use super::float::{Moment, Moments};
@@ -13,6 +14,7 @@ use super::numeric::{Ask, Input, NumericSums, NumericVariances};
 use super::regression::{Regression, Regressions};
 use super::{AggregateFunction, AggregateInfo, Create, float_overflow};
 use crate::eval::layout_of;
+use crate::kernels::bits;
 
 fn exact(create: Create, states: fn(&AggregateInfo) -> SqlResult<Vec<Layout>>) -> Option<AggregateFunction> {
     Some(AggregateFunction { create, states, exact_merge: true })
@@ -135,6 +137,10 @@ pub(super) fn function(oid: Oid) -> Option<AggregateFunction> {
         6164 => exact(fold!(i16, |a, b| Ok(a ^ b)), result),
         6165 => exact(fold!(i32, |a, b| Ok(a ^ b)), result),
         6166 => exact(fold!(i64, |a, b| Ok(a ^ b)), result),
+        // bit_and, bit_or, bit_xor of bit
+        2242 => exact(|i| BytesFold::create(i, |_, _, a, b| bits::fold(a, b, "AND", |a, b| a & b)), first_argument),
+        2243 => exact(|i| BytesFold::create(i, |_, _, a, b| bits::fold(a, b, "OR", |a, b| a | b)), first_argument),
+        6167 => exact(|i| BytesFold::create(i, |_, _, a, b| bits::fold(a, b, "XOR", |a, b| a ^ b)), first_argument),
         // max and min of types whose Arrow values order as they do
         2115 | 2125 | 2126 | 2127 | 2123 => exact(fold!(i64, |a: i64, b| Ok(a.max(b))), result),
         2116 | 2122 => exact(fold!(i32, |a: i32, b| Ok(a.max(b))), result),
