@@ -19,6 +19,9 @@ use crate::kernel::{CallInfo, KernelFn, kernel};
 
 use crate::{Column, kernels};
 
+/// `int4(int2)`.
+const INT4_OF_INT2: Oid = Oid(313);
+
 /// Which column of a batch a variable is.
 pub trait Variables {
     /// The column.
@@ -194,6 +197,11 @@ impl Compiler<'_> {
                 SqlState::FeatureNotSupported,
                 "set-valued function called in context that cannot accept a set",
             )),
+            // The cast from int2 to oid and its like is int4(int2), whose result is taken as an oid's bits.
+            Expr::Func(f) if f.function == INT4_OF_INT2 && f.result_type != oids::INT4 => {
+                let call = self.call(f.function, &f.args, oids::INT4, f.input_collation, f.variadic)?;
+                Ok(Node::Relabel { arg: Box::new(call), to: self.layout(f.result_type)? })
+            }
             Expr::Func(f) => self.call(f.function, &f.args, f.result_type, f.input_collation, f.variadic),
             Expr::Op(o) => self.call(o.function, &o.args, o.result_type, o.input_collation, false),
             Expr::Distinct(o) => {

@@ -75,6 +75,12 @@ pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> SqlResult<()> {
 
 /// The columns read of each entry of this level, from here and from subqueries.
 fn columns_read(query: &mut Query) -> SqlResult<BTreeMap<usize, Read>> {
+    // A join's entry names all columns of its sides, and nothing points there any more.
+    for entry in &mut query.range_table {
+        if let RangeTableKind::Join { alias_vars, .. } = &mut entry.kind {
+            alias_vars.clear();
+        }
+    }
     let mut read: BTreeMap<usize, Read> = BTreeMap::new();
     walk_query_mut(query, 0, 0, &mut |e, level| {
         if let Expr::Var(Var { source: VarSource::Relation(rtindex), attno, levels_up, type_oid, .. }) = e
@@ -164,7 +170,8 @@ impl Expansion {
                 let generated = |a: &&Attribute| a.generated == b'v' && !a.dropped;
                 let reads_generated =
                     rel.attributes.iter().filter(generated).any(|a| whole || read.columns.contains(&a.number.0));
-                if !reads_generated && !(whole && *inherit && !rel.children.is_empty()) {
+                let row_of_children = whole && *inherit && !rel.children.is_empty();
+                if !reads_generated && !row_of_children {
                     return Ok(None);
                 }
                 relation_columns(rel, rtindex, catalog)?
@@ -271,7 +278,7 @@ impl Expansion {
 }
 
 /// An entry has moved one query in: what it refers to outside is one level further out.
-fn raise_entry(entry: &mut RangeTableEntry) -> SqlResult<()> {
+pub(crate) fn raise_entry(entry: &mut RangeTableEntry) -> SqlResult<()> {
     match &mut entry.kind {
         RangeTableKind::Cte { levels_up, .. } => *levels_up += 1,
         RangeTableKind::Values { rows, .. } => {

@@ -49,6 +49,7 @@ mod relation;
 pub mod rewrite;
 mod select;
 mod setop;
+mod sides;
 pub mod statement;
 mod sublink;
 mod target;

@@ -21,6 +21,7 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 use crate::context::{AnalyzeContext, Analyzer, ParamTypes, STACK_BYTES, STACK_RED_ZONE_BYTES};
 use crate::expand::expand;
 use crate::oids;
+use crate::sides::conform_sides;
 
 /// One relation that a query reads, and on whose behalf.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +117,7 @@ impl Rewriter<'_> {
             Ok(())
         });
         exprs?;
+        conform_sides(query, self.cx)?;
         expand(query, self.catalog)
     }
 
