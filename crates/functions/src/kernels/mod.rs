@@ -26,6 +26,7 @@ mod macaddr;
 mod money;
 mod network;
 pub mod numeric;
+pub(crate) mod range;
 pub mod regex;
 pub mod session;
 pub mod text;
@@ -61,5 +62,5 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
     ],
     float::UNARY,
     &[datetime::OPERATORS, datetime::CASTS, datetime_format::KERNELS, datetime_part::KERNELS, datetime_make::KERNELS],
-    &[json::JSONB, json::JSON, lsn::KERNELS, macaddr::KERNELS, money::KERNELS, network::KERNELS],
+    &[json::JSONB, json::JSON, lsn::KERNELS, macaddr::KERNELS, money::KERNELS, network::KERNELS, range::KERNELS],
 ];
