@@ -653,6 +653,12 @@ pub(crate) fn resolve_all(exprs: &[Expr], inputs: &[(VarSource, &[Expr])]) -> Sq
 
 fn resolve_aggregated(level: &Level<'_>, e: &Expr, input: &[Expr], split: AggregateSplit) -> SqlResult<Expr> {
     let inputs: &[(VarSource, &[Expr])] = &[(VarSource::Outer, input)];
+    if split == AggregateSplit::Partial
+        && let Some(i) = position(input, e)
+    {
+        // Constants too: beside states there are only columns.
+        return Ok(outer_var(VarSource::Outer, i, e));
+    }
     if split != AggregateSplit::Final {
         return resolve(e, inputs);
     }
