@@ -59,15 +59,17 @@ pub(crate) fn finish<'a>(
         name_targets(&mut built, &sub_level);
         subplans.push(built.node);
     }
+    let typmods = crate::setop::typmods(&level.query);
     let columns = level
         .query
         .targets
         .iter()
         .filter(|t| !t.junk)
-        .map(|t| ResultColumn {
+        .enumerate()
+        .map(|(i, t)| ResultColumn {
             name: t.name.clone().unwrap_or_else(|| "?column?".to_owned()),
             type_oid: type_of(&t.expr),
-            typmod: exprs::typmod_of(&t.expr),
+            typmod: typmods.as_ref().and_then(|m| m.get(i).copied()).unwrap_or_else(|| exprs::typmod_of(&t.expr)),
             origin_table: t.origin_table,
             origin_column: t.origin_column,
         })
@@ -386,14 +388,18 @@ impl Finisher {
                 let kind = PlanKind::CteScan { relation: rti + v.offset, subplan: *subplan, name: name.clone() };
                 Built { node: node(kind, targets, v.quals(&rel.restrictions)), exprs }
             }
-            PathKind::Subquery { rti, level: sub, child } => {
+            PathKind::Subquery { rti, level: sub, child, computed } => {
                 let rel = level.rel(*rti)?;
                 let quals = v.quals(&rel.restrictions);
                 let mut below = self.build_level(sub, child)?;
                 name_targets(&mut below, sub);
-                let (targets, exprs) = v.scan_targets(p);
+                let (mut targets, exprs) = v.scan_targets(p);
+                for (t, e) in targets.iter_mut().zip(computed) {
+                    t.expr = v.shift(e);
+                }
                 let visible = sub.query.targets.iter().filter(|t| !t.junk).count();
                 let trivial = quals.is_empty()
+                    && computed.is_empty()
                     && below.node.targets.len() == visible
                     && targets.len() == visible
                     && exprs
@@ -405,6 +411,15 @@ impl Finisher {
                 }
                 let kind = PlanKind::SubqueryScan { relation: rti + v.offset, child: Box::new(below.node) };
                 Built { node: node(kind, targets, quals), exprs }
+            }
+            PathKind::Retype { child, computed } => {
+                let mut below = self.build(v, child)?;
+                let exprs: Vec<Expr> = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
+                if *computed != below.exprs {
+                    project(&mut below, computed.clone())?;
+                    below.node.estimate = estimate(p);
+                }
+                Built { node: below.node, exprs }
             }
             PathKind::Append { children, prune, removed } => {
                 let (mut nodes, exprs) = self.build_children(v, p, children)?;
@@ -491,7 +506,9 @@ impl Finisher {
                     all: *all,
                     keys,
                 };
-                Built { node: node(kind, targets, Vec::new()), exprs: left.exprs }
+                // Either side may be the left one; the columns go by the operation's own names.
+                let exprs = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
+                Built { node: node(kind, targets, Vec::new()), exprs }
             }
             PathKind::Window { child, window } => {
                 let below = self.build(v, child)?;

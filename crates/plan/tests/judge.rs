@@ -61,3 +61,9 @@ fn windows_plan_as_postgresql() {
 fn outer_joins_plan_as_postgresql() {
     check("outer.txt");
 }
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn set_operations_plan_as_postgresql() {
+    check("setop.txt");
+}
