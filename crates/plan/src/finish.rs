@@ -220,6 +220,27 @@ impl<'l, 'a> View<'l, 'a> {
         })
     }
 
+    /// Puts rows of columns in the places of whole rows of a relation that is no table.
+    fn make_rows(&self, rti: usize, e: &mut Expr) {
+        let (Ok(rel), Ok(rte)) = (self.level.rel(rti), self.level.rte(rti)) else { return };
+        let source = VarSource::Relation(rti + self.offset);
+        exprs::replace(e, &mut |x| match x {
+            Expr::Var(v) if v.source == source && v.attno.0 == 0 => {
+                let column = |(i, c): (usize, &crate::rel::ColumnType)| {
+                    exprs::relation_var(rti + self.offset, AttrNumber(i as i16 + 1), c.type_oid, c.typmod, c.collation)
+                };
+                Some(Expr::Row(RowExpr {
+                    args: rel.columns.iter().enumerate().map(column).collect(),
+                    row_type: v.type_oid,
+                    names: rte.columns.clone(),
+                    form: CoercionForm::ImplicitCast,
+                    location: None,
+                }))
+            }
+            _ => None,
+        });
+    }
+
     fn scan_targets(&self, p: &Path<'a>) -> (Vec<TargetEntry>, Vec<Expr>) {
         let exprs: Vec<Expr> = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
         (exprs.iter().enumerate().map(|(i, e)| exprs::target(self.shift(e), i + 1)).collect(), exprs)
@@ -296,6 +317,13 @@ impl Finisher {
             init_plans: Vec::new(),
         };
         let level = v.level;
+        // Of what is no table a whole row is made of its columns.
+        let whole = |rti: usize, mut targets: Vec<TargetEntry>, mut quals: Vec<Expr>| {
+            for e in targets.iter_mut().map(|t| &mut t.expr).chain(&mut quals) {
+                v.make_rows(rti, e);
+            }
+            (targets, quals)
+        };
         Ok(match &p.kind {
             PathKind::Empty => {
                 let (targets, exprs) = v.scan_targets(p);
@@ -370,7 +398,8 @@ impl Finisher {
                         .collect(),
                     ordinality: *ordinality,
                 };
-                Built { node: node(kind, targets, v.quals(&rel.restrictions)), exprs }
+                let (targets, quals) = whole(*rti, targets, v.quals(&rel.restrictions));
+                Built { node: node(kind, targets, quals), exprs }
             }
             PathKind::Values { rti } => {
                 let rel = level.rel(*rti)?;
@@ -380,13 +409,15 @@ impl Finisher {
                 let (targets, exprs) = v.scan_targets(p);
                 let rows = rows.iter().map(|r| r.iter().map(|e| v.shift(e)).collect()).collect();
                 let kind = PlanKind::ValuesScan { relation: rti + v.offset, rows };
-                Built { node: node(kind, targets, v.quals(&rel.restrictions)), exprs }
+                let (targets, quals) = whole(*rti, targets, v.quals(&rel.restrictions));
+                Built { node: node(kind, targets, quals), exprs }
             }
             PathKind::Cte { rti, subplan, name } => {
                 let rel = level.rel(*rti)?;
                 let (targets, exprs) = v.scan_targets(p);
                 let kind = PlanKind::CteScan { relation: rti + v.offset, subplan: *subplan, name: name.clone() };
-                Built { node: node(kind, targets, v.quals(&rel.restrictions)), exprs }
+                let (targets, quals) = whole(*rti, targets, v.quals(&rel.restrictions));
+                Built { node: node(kind, targets, quals), exprs }
             }
             PathKind::Subquery { rti, level: sub, child, computed } => {
                 let rel = level.rel(*rti)?;
@@ -409,6 +440,7 @@ impl Finisher {
                 if trivial {
                     return Ok(Built { node: below.node, exprs });
                 }
+                let (targets, quals) = whole(*rti, targets, quals);
                 let kind = PlanKind::SubqueryScan { relation: rti + v.offset, child: Box::new(below.node) };
                 Built { node: node(kind, targets, quals), exprs }
             }
