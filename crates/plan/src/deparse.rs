@@ -144,7 +144,7 @@ impl Deparser<'_, '_> {
                     if !bare {
                         self.out.push('(');
                     }
-                    self.expr(place, &target.expr, false);
+                    self.expr(place, &target.expr, true);
                     if !bare {
                         self.out.push(')');
                     }

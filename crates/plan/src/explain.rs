@@ -698,8 +698,13 @@ impl<'p> Printer<'p, '_> {
         let list: Vec<String> = keys
             .iter()
             .filter_map(|k| child.targets.get(usize::try_from(k.column.0).ok()?.checked_sub(1)?))
+            // A constant tells no groups apart: PostgreSQL has dropped it by now.
+            .filter(|t| !matches!(t.expr, Expr::Const(_)))
             .map(|t| deparse(self.cx, place, &t.expr))
             .collect();
+        if list.is_empty() {
+            return;
+        }
         self.line(detail, format!("Group Key: {}", list.join(", ")));
     }
 

@@ -34,6 +34,7 @@
 pub(crate) mod arrays;
 pub(crate) mod bounds;
 pub mod clause;
+pub(crate) mod coerce;
 pub(crate) mod context;
 pub mod cost;
 pub(crate) mod cte;

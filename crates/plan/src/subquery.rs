@@ -82,7 +82,7 @@ pub(crate) fn subquery_path<'a>(
         total += (s.cpu_tuple_cost + qual.per_tuple) * child.rows + rel.target.cost.per_tuple * rel.rows;
     }
     Path {
-        kind: PathKind::Subquery { rti: rel.rti, level: Rc::clone(sub), child: Rc::clone(child) },
+        kind: PathKind::Subquery { rti: rel.rti, level: Rc::clone(sub), child: Rc::clone(child), computed: Vec::new() },
         target: Rc::clone(&rel.target),
         rows: rel.rows,
         startup,

@@ -128,6 +128,12 @@ fn ordered_groups(group_by: &[SortGroupClause], order_by: &[SortGroupClause]) ->
     out
 }
 
+/// One of several group columns, none of which changes: rather a column than a constant.
+fn one_column(level: &Level<'_>, group_by: &[SortGroupClause]) -> Vec<SortGroupClause> {
+    let constant = |c: &&SortGroupClause| matches!(level.target_expr(c.reference), Some(Expr::Const(_)) | None);
+    group_by.iter().find(|c| !constant(c)).or(group_by.first()).into_iter().cloned().collect()
+}
+
 /// Plans a SELECT that is no set operation.
 pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> {
     let limits = level.prepare_limit();
@@ -171,13 +177,22 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
 
     // The orders that are asked for become known once equality classes are.
     let mut group_keys: Option<Vec<PathKey>> = None;
+    let mut kept_groups = group_by.clone();
+    let mut kept_distinct = q.distinct.clone();
     let mut distinct_keys: Option<Vec<PathKey>> = None;
     let mut sort_keys: Vec<PathKey> = Vec::new();
     let mut keys = |level: &mut Level<'a>| -> SqlResult<()> {
         // Without groups there is nothing to sort by.
-        group_keys = if group_by.is_empty() { Some(Vec::new()) } else { level.clause_pathkeys(&group_by) };
+        let find = |r: u32| q.targets.iter().find(|t| t.sort_group_ref == r && r != 0).map(|t| t.expr.clone());
+        group_keys = level.without_redundant(&group_by, &find).map(|(kept, keys)| {
+            kept_groups = kept;
+            keys
+        });
         if !q.distinct.is_empty() {
-            distinct_keys = level.clause_pathkeys(&q.distinct);
+            distinct_keys = level.without_redundant(&q.distinct, &find).map(|(kept, keys)| {
+                kept_distinct = kept;
+                keys
+            });
         }
         sort_keys =
             level.clause_pathkeys(&q.order_by).ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
@@ -200,6 +215,14 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     };
     let mut rel = level.plan_from(&final_exprs, &mut keys)?;
 
+    // Where all group columns are known to be constant one of them still tells no rows from a row.
+    let one_group = kept_groups.is_empty() && !group_by.is_empty();
+    let group_by = if one_group { one_column(level, &group_by) } else { kept_groups };
+    let scan_target = match (grouping, windows.is_empty()) {
+        (true, true) => group_input(&sort_input, &group_by, &having),
+        (true, false) => group_input(&final_target, &group_by, &having),
+        (false, _) => scan_target,
+    };
     let scan_target = level.costed(without_srfs(&scan_target));
     let parallel_target = scan_target.exprs.iter().all(|(e, _)| level.is_parallel_safe(e));
     if rel.parallel && !parallel_target && rel.relids.len() >= 1 {
@@ -231,7 +254,8 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
 
     if grouping {
         let target = level.costed(without_srfs(&group_target));
-        let g = Grouping { group_by: group_by.clone(), keys: group_keys.clone(), having: having.clone(), target };
+        let keys = group_keys.clone();
+        let g = Grouping { group_by: group_by.clone(), one_group, keys, having: having.clone(), target };
         rel = crate::grouping::plan_grouping(level, rel, &g)?;
     }
     if !windows.is_empty() {
@@ -243,7 +267,7 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
         add_project_set(level, &mut rel, &sort_input);
     }
     if !q.distinct.is_empty() {
-        rel = crate::distinct::plan_distinct(level, rel, distinct_keys, &sort_keys, limit_tuples)?;
+        rel = crate::distinct::plan_distinct(level, rel, &kept_distinct, distinct_keys, &sort_keys)?;
     }
     let final_target = level.costed(final_target);
     if !q.order_by.is_empty() {

@@ -212,20 +212,10 @@ impl<'a> Level<'a> {
             .map(|(c, e)| (c.reference, e.clone()))
             .collect();
         let find = |r: u32| targets.iter().find(|(n, _)| *n == r).map(|(_, e)| e.clone());
-        let mut kept: Vec<SortGroupClause> = Vec::new();
-        let mut partition = Vec::new();
-        for (c, e) in w.clause.partition_by.clone().into_iter().zip(&w.partition) {
-            let before = self.pathkeys_for(&kept, &find).map_or(0, |k| k.len());
-            kept.push(c);
-            let Some(keys) = self.pathkeys_for(&kept, &find) else {
-                return Err(refused("PARTITION").detail("Window partitioning columns must be of sortable datatypes."));
-            };
-            if keys.len() == before {
-                kept.pop();
-            } else {
-                partition.push(e.clone());
-            }
-        }
+        let Some((kept, _)) = self.without_redundant(&w.clause.partition_by, &find) else {
+            return Err(refused("PARTITION").detail("Window partitioning columns must be of sortable datatypes."));
+        };
+        let partition = kept.iter().filter_map(|c| find(c.reference)).collect();
         let mut all = kept.clone();
         all.extend(w.clause.order_by.iter().cloned());
         let Some(keys) = self.pathkeys_for(&all, &find) else {

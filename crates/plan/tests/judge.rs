@@ -55,3 +55,15 @@ fn subqueries_plan_as_postgresql() {
 fn windows_plan_as_postgresql() {
     check("window.txt");
 }
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn outer_joins_plan_as_postgresql() {
+    check("outer.txt");
+}
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn set_operations_plan_as_postgresql() {
+    check("setop.txt");
+}
