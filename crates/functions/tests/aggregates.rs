@@ -117,7 +117,7 @@ impl World {
         let Some(value) = value_at(array.as_ref(), desc.layout.unwrap(), row) else { return "\\N".into() };
         let mut out = Vec::new();
         text_out(&TypeContext::new(&BuiltinTypes, &self.settings), &desc, value, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        String::from_utf8(out).unwrap().replace('\\', "\\\\").replace('\n', "\\n")
     }
 }
 

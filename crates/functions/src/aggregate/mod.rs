@@ -18,6 +18,7 @@ mod count;
 mod float;
 mod fold;
 mod interval;
+mod json;
 mod min_max;
 mod numeric;
 mod ordered;
@@ -35,6 +36,7 @@ use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{Aggref, AggregateKind, TargetEntry, WindowFunc};
 use stegodon_types::{Collation, Datum, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, names::sql_name, oids};
 
+use crate::compile::row_names;
 use crate::eval::layout_of;
 
 use crate::{CompileContext, EvalContext, Evaluator};
@@ -87,6 +89,8 @@ pub(crate) struct AggregateInfo {
     pub collation: Collation,
     /// The direct arguments of an ordered-set aggregate, which read no column.
     pub direct: Vec<Arc<Evaluator>>,
+    /// Of each argument that is a record written as `ROW(…)`, its columns' names.
+    pub row_names: Vec<Option<Vec<String>>>,
 }
 
 impl AggregateInfo {
@@ -156,6 +160,7 @@ pub fn aggregate(aggref: &Aggref, cx: &CompileContext<'_>) -> SqlResult<Aggregat
         layout: layout_of(&result_type)?,
         result_type,
         collation: cx.types.collation(aggref.input_collation)?,
+        row_names: aggref.args.iter().map(|t| row_names(&t.expr)).collect(),
         direct: aggref.direct_args.iter().map(|e| Evaluator::compile(e, cx).map(Arc::new)).collect::<SqlResult<_>>()?,
     };
     let arguments = aggref.args.iter().map(|t| Evaluator::compile(&t.expr, cx)).collect::<SqlResult<Vec<_>>>()?;

@@ -9,6 +9,7 @@ use super::count::Count;
 use super::float::{Moment, Moments};
 use super::fold::Fold;
 use super::interval::{Intervals, STATE};
+use super::json;
 use super::min_max::{Keep, MinMax};
 use super::numeric::{Ask, Input, NumericSums, NumericVariances};
 use super::regression::{Regression, Regressions};
@@ -181,6 +182,15 @@ pub(super) fn function(oid: Oid) -> Option<AggregateFunction> {
         3978 => collect!(true, |c, i, v| ordered_set::percentiles(c, i, v, ordered_set::discrete)),
         3980 | 3982 => collect!(true, |c, i, v| ordered_set::percentiles(c, i, v, ordered_set::continuous)),
         3984 => collect!(true, ordered_set::mode),
+        // json_agg and jsonb_agg, with NULLs and without; json_object_agg and jsonb_object_agg
+        3175 => collect!(false, |c, i, v| json::array(c, i, v, false)),
+        6276 => collect!(false, |c, i, v| json::array(c, i, v, true)),
+        3267 => collect!(false, |c, i, v| json::binary_array(c, i, v, false)),
+        6284 => collect!(false, |c, i, v| json::binary_array(c, i, v, true)),
+        3197 => collect!(false, |c, i, v| json::object(c, i, v, false)),
+        6280 => collect!(false, |c, i, v| json::object(c, i, v, true)),
+        3270 => collect!(false, |c, i, v| json::binary_object(c, i, v, false)),
+        6288 => collect!(false, |c, i, v| json::binary_object(c, i, v, true)),
         // range_agg of ranges and of multiranges, range_intersect_agg of both
         4301 | 6227 => collect!(true, ranges::range_agg),
         4389 | 4450 => exact(|i| BytesFold::create(i, range::intersect_payloads), first_argument),
@@ -216,6 +226,9 @@ fn regression(oid: u32) -> Option<AggregateFunction> {
 /// Whether the result depends on the order of the rows, or on which of several equal values is met.
 pub(super) fn order_matters(oid: Oid) -> bool {
     // string_agg, array_agg, any_value, json_agg and their like by list; floats because they round.
-    let ordered = [3538, 3545, 2335, 4053, 6291, 3972, 3974, 3976, 3978, 3980, 3982, 3984];
+    let ordered = [
+        3538, 3545, 2335, 4053, 6291, 3972, 3974, 3976, 3978, 3980, 3982, 3984, 3175, 6276, 3267, 6284, 3197, 6280,
+        3270, 6288,
+    ];
     ordered.contains(&oid.0) || function(oid).is_none_or(|f| !f.exact_merge)
 }
