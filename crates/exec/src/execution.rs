@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use datafusion_execution::TaskContext;
 use parking_lot::RwLock;
 use stegodon_access::Storage;
 use stegodon_buffer::StreamOptions;
 use stegodon_catalog::{Catalog, CatalogView};
-use stegodon_functions::{EvalContext, Session};
+use stegodon_functions::{EvalContext, Session, SubPlans};
+use stegodon_plan::node::PlannedStatement;
 use stegodon_types::{Datum, FormatSettings, SqlError, SqlResult, SqlState, TypeContext};
 
 use crate::counters::Counters;
 use crate::initplan::InitPlans;
+use crate::memory;
 
 /// What an execution is started with.
 pub struct ExecutionOptions {
@@ -41,11 +44,17 @@ pub struct ExecutionOptions {
 
 /// Everything one execution of a plan reads besides its input: parameters, snapshot, settings, cancel flag, memory
 /// limits. Plans hold it; nothing else does.
+///
+/// A plan that runs anew for every row of another ([`crate::rescan`]) has an execution of its own beside that one: the same
+/// statement, options and counters, other slots.
 pub struct Execution {
-    options: ExecutionOptions,
+    options: Arc<ExecutionOptions>,
+    pub(crate) statement: Arc<PlannedStatement>,
     /// What was counted, by plan node.
-    pub counters: Counters,
-    /// Executor slots: results of initplans.
+    pub counters: Arc<Counters>,
+    /// What DataFusion's operators ask: memory, temporary files.
+    pub(crate) context: Arc<TaskContext>,
+    /// Executor slots: results of initplans, values of outer rows.
     slots: RwLock<Arc<[Option<Datum>]>>,
     /// How the slots are filled.
     pub(crate) init_plans: InitPlans,
@@ -90,9 +99,29 @@ impl CancelFlag {
 }
 
 impl Execution {
-    pub(crate) fn new(options: ExecutionOptions, init_plans: InitPlans, slots: usize) -> Self {
-        let counters = Counters::new(options.nodes);
-        Self { options, counters, slots: RwLock::new(vec![None; slots].into()), init_plans }
+    /// The execution of a statement's root.
+    pub(crate) fn new(statement: Arc<PlannedStatement>, options: ExecutionOptions) -> SqlResult<Self> {
+        Ok(Self {
+            counters: Arc::new(Counters::new(options.nodes)),
+            context: memory::context()?,
+            slots: RwLock::new(vec![None; statement.exec_param_count].into()),
+            init_plans: InitPlans::new(&statement, options.view.as_ref())?,
+            options: Arc::new(options),
+            statement,
+        })
+    }
+
+    /// An execution beside this one, with the values that its slots have now.
+    pub(crate) fn beside(&self) -> Self {
+        Self {
+            options: Arc::clone(&self.options),
+            statement: Arc::clone(&self.statement),
+            counters: Arc::clone(&self.counters),
+            context: Arc::clone(&self.context),
+            // Which initplans have run is looked at first: a slot filled in between is filled once more.
+            init_plans: self.init_plans.beside(),
+            slots: RwLock::new(Arc::clone(&self.slots.read())),
+        }
     }
 
     /// The catalogs.
@@ -102,6 +131,11 @@ impl Execution {
 
     /// Runs `f` with what expressions ask.
     pub(crate) fn with_context<R>(&self, f: impl FnOnce(&EvalContext<'_>) -> R) -> R {
+        self.with_subplans(self, f)
+    }
+
+    /// Runs `f` with what expressions ask, their subqueries being answered by `subplans`.
+    pub(crate) fn with_subplans<R>(&self, subplans: &dyn SubPlans, f: impl FnOnce(&EvalContext<'_>) -> R) -> R {
         let slots = Arc::clone(&self.slots.read());
         f(&EvalContext {
             catalog: self.catalog(),
@@ -110,7 +144,7 @@ impl Execution {
             session: self.session.as_ref(),
             params: &self.params,
             exec_params: &slots,
-            subplans: Some(self),
+            subplans: Some(subplans),
         })
     }
 

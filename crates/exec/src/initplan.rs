@@ -2,6 +2,9 @@
 //!
 //! PostgreSQL runs an initplan when an expression first asks for its value. We run it when the operator that holds the
 //! expression has its first row: an operator without a row never runs it, so its errors stay unseen as they do there.
+//!
+//! Subplans are lowered when they are first run. Where an execution is run again with other outer values, what was computed
+//! from those is forgotten ([`InitPlans::forget`]), the rest is kept.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,26 +13,42 @@ use arrow_array::RecordBatch;
 use parking_lot::Mutex;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::ParamKind;
-use stegodon_plan::node::{InitPlan, InitPlanKind};
-use stegodon_types::{Datum, Layout, SqlError, SqlResult, SqlState, value_at};
+use stegodon_plan::node::{InitPlan, InitPlanKind, PlannedStatement};
+use stegodon_plan::walk::slots_read;
+use stegodon_types::{Datum, Layout, SqlError, SqlResult, SqlState, TypeCatalog, value_at};
 
+use crate::batch::layout_of;
 use crate::execution::Execution;
-use crate::operator::Input;
+use crate::lower::Lowering;
+use crate::operator::{Batches, Input, malformed};
 
 /// The subqueries of one execution.
-#[derive(Default)]
 pub(crate) struct InitPlans {
     entries: Vec<Entry>,
-    /// The lowered plans, by subplan number. Plans hold the execution that holds this, so it is emptied at the end.
-    plans: Mutex<Vec<Option<Input>>>,
-    rows: Mutex<Vec<Option<Arc<Vec<RecordBatch>>>>>,
+    /// By subplan number. Lowered plans hold the execution that holds this, so it is emptied at the end.
+    subplans: Mutex<Vec<Subplan>>,
 }
 
 struct Entry {
     plan: InitPlan,
-    layouts: Vec<Layout>,
+    layouts: Arc<[Layout]>,
     /// Held while it runs, so that it runs once however many ask; true once it has run.
     done: futures::lock::Mutex<bool>,
+}
+
+/// Initplans and subplans that must run again once some slots have other values.
+#[derive(Debug)]
+pub(crate) struct ComputedFrom {
+    entries: BTreeSet<usize>,
+    subplans: Vec<usize>,
+}
+
+/// What is known of a subplan.
+#[derive(Clone, Default)]
+struct Subplan {
+    input: Option<Input>,
+    /// The rows of one that operators read by row.
+    rows: Option<Arc<Vec<RecordBatch>>>,
 }
 
 /// Which subqueries an operator's expressions read.
@@ -37,6 +56,8 @@ struct Entry {
 pub(crate) struct Needs {
     slots: BTreeSet<u32>,
     subplans: BTreeSet<usize>,
+    /// Subplans that are run for every row that asks.
+    correlated: BTreeSet<usize>,
 }
 
 impl Needs {
@@ -51,7 +72,12 @@ impl Needs {
 
     /// The rows of one subplan.
     pub(crate) fn subplan(subplan: usize) -> Self {
-        Needs { slots: BTreeSet::new(), subplans: BTreeSet::from([subplan]) }
+        Needs { subplans: BTreeSet::from([subplan]), ..Needs::default() }
+    }
+
+    /// Whether there are subqueries that ask for values of the row.
+    pub(crate) fn is_correlated(&self) -> bool {
+        !self.correlated.is_empty()
     }
 
     fn visit(&mut self, expr: &Expr) {
@@ -59,11 +85,11 @@ impl Needs {
             Expr::Param(p) if p.kind == ParamKind::Exec => {
                 self.slots.insert(p.id);
             }
-            Expr::SubPlan(s) => {
+            Expr::SubPlan(s) if s.correlation.is_empty() => {
                 self.subplans.insert(s.plan_id);
-                // Its test's parameters are its own columns, not slots.
-                s.params.iter().for_each(|(_, e)| self.visit(e));
-                return;
+            }
+            Expr::SubPlan(s) => {
+                self.correlated.insert(s.plan_id);
             }
             _ => {}
         }
@@ -75,46 +101,104 @@ impl Needs {
 }
 
 impl InitPlans {
-    /// The initplans of a plan, with the layouts of the columns each reads.
-    pub(crate) fn new(plans: Vec<(InitPlan, Vec<Layout>)>) -> Self {
-        let entry = |(plan, layouts)| Entry { plan, layouts, done: futures::lock::Mutex::new(false) };
-        Self { entries: plans.into_iter().map(entry).collect(), ..Self::default() }
+    /// The initplans of a statement, with the layouts of the columns each reads.
+    pub(crate) fn new(statement: &PlannedStatement, types: &dyn TypeCatalog) -> SqlResult<Self> {
+        let entry = |plan: &InitPlan| {
+            let subplan = statement.subplans.get(plan.subplan);
+            let subplan = subplan.ok_or_else(|| malformed("an initplan without a plan"))?;
+            let shown = subplan.targets.iter().filter(|t| !t.junk);
+            let layouts = shown.map(|t| layout_of(types, &t.expr)).collect::<SqlResult<Vec<_>>>()?;
+            Ok(Entry { plan: plan.clone(), layouts: layouts.into(), done: futures::lock::Mutex::new(false) })
+        };
+        Ok(Self {
+            entries: statement.init_plans.iter().map(entry).collect::<SqlResult<_>>()?,
+            subplans: Mutex::new(vec![Subplan::default(); statement.subplans.len()]),
+        })
     }
 
-    /// Hands over the lowered subplans.
-    pub(crate) fn set_plans(&self, plans: Vec<Option<Input>>) {
-        *self.rows.lock() = vec![None; plans.len()];
-        *self.plans.lock() = plans;
+    /// The same, for an execution beside: what has run need not run again, what is lowered belongs to this execution.
+    pub(crate) fn beside(&self) -> Self {
+        let entry = |e: &Entry| Entry {
+            plan: e.plan.clone(),
+            layouts: Arc::clone(&e.layouts),
+            done: futures::lock::Mutex::new(e.done.try_lock().is_some_and(|done| *done)),
+        };
+        let kept = |s: &Subplan| Subplan { input: None, rows: s.rows.clone() };
+        Self {
+            entries: self.entries.iter().map(entry).collect(),
+            subplans: Mutex::new(self.subplans.lock().iter().map(kept).collect()),
+        }
+    }
+
+    /// What is computed, directly or not, from these slots.
+    pub(crate) fn computed_from(&self, statement: &PlannedStatement, slots: &BTreeSet<u32>) -> ComputedFrom {
+        let mut changed = slots.clone();
+        let mut entries = BTreeSet::new();
+        loop {
+            let before = entries.len();
+            for (number, entry) in self.entries.iter().enumerate() {
+                if !slots_read(statement, entry.plan.subplan).is_disjoint(&changed) && entries.insert(number) {
+                    changed.extend(&entry.plan.slots);
+                }
+            }
+            if entries.len() == before {
+                break;
+            }
+        }
+        let reads = |subplan: &usize| !slots_read(statement, *subplan).is_disjoint(&changed);
+        ComputedFrom { entries, subplans: (0..statement.subplans.len()).filter(reads).collect() }
+    }
+
+    /// Forgets results: they will be computed again when they are needed.
+    pub(crate) fn forget(&self, what: &ComputedFrom) {
+        for entry in what.entries.iter().filter_map(|&n| self.entries.get(n)) {
+            if let Some(mut done) = entry.done.try_lock() {
+                *done = false;
+            }
+        }
+        let mut subplans = self.subplans.lock();
+        for &number in &what.subplans {
+            if let Some(subplan) = subplans.get_mut(number) {
+                subplan.rows = None;
+            }
+        }
     }
 
     /// Drops the lowered plans, and with them their hold on the execution.
     pub(crate) fn clear(&self) {
-        self.plans.lock().clear();
-        self.rows.lock().clear();
-    }
-
-    fn plan(&self, subplan: usize) -> SqlResult<Input> {
-        let plan = self.plans.lock().get(subplan).cloned().flatten();
-        plan.ok_or_else(|| SqlError::internal(format_args!("a plan has no subplan {subplan}")))
+        self.subplans.lock().clear();
     }
 
     /// The rows of a subplan that [`Execution::prepare`] has run.
     pub(crate) fn rows(&self, subplan: usize) -> Option<Arc<Vec<RecordBatch>>> {
-        self.rows.lock().get(subplan).cloned().flatten()
+        self.subplans.lock().get(subplan).and_then(|s| s.rows.clone())
     }
 }
 
 impl Execution {
-    /// Runs what `needs` names, unless it has been run.
-    pub(crate) async fn prepare(&self, needs: &Needs) -> SqlResult<()> {
+    /// A subplan, lowered for this execution.
+    pub(crate) fn subplan(self: &Arc<Self>, number: usize) -> SqlResult<Input> {
+        if let Some(input) = self.init_plans.subplans.lock().get(number).and_then(|s| s.input.clone()) {
+            return Ok(input);
+        }
+        let root = self.statement.subplans.get(number).ok_or_else(|| malformed("a subquery without a plan"))?;
+        let input = Input::new(Lowering { execution: self }.node(root, 1)?, Arc::clone(&self.context));
+        if let Some(subplan) = self.init_plans.subplans.lock().get_mut(number) {
+            subplan.input = Some(input.clone());
+        }
+        Ok(input)
+    }
+
+    /// Runs what `needs` names and no row decides, unless it has been run.
+    pub(crate) async fn prepare(self: &Arc<Self>, needs: &Needs) -> SqlResult<()> {
         for entry in &self.init_plans.entries {
             if !entry.plan.slots.iter().any(|s| needs.slots.contains(s)) {
                 continue;
             }
             let mut done = entry.done.lock().await;
             if !*done {
-                let input = self.init_plans.plan(entry.plan.subplan)?;
-                let values = Box::pin(run(self, entry, input)).await?;
+                let batches = self.subplan(entry.plan.subplan)?.start(0)?;
+                let values = Box::pin(run(self, entry, batches)).await?;
                 self.set_slots(entry.plan.slots.iter().copied().zip(values))?;
                 *done = true;
             }
@@ -123,18 +207,18 @@ impl Execution {
             if self.init_plans.rows(subplan).is_some() {
                 continue;
             }
-            let input = self.init_plans.plan(subplan)?;
-            let rows = Box::pin(collect(self, input)).await?;
-            if let Some(place) = self.init_plans.rows.lock().get_mut(subplan) {
-                *place = Some(Arc::new(rows));
+            let batches = self.subplan(subplan)?.start(0)?;
+            let rows = Box::pin(collect(self, batches)).await?;
+            if let Some(place) = self.init_plans.subplans.lock().get_mut(subplan) {
+                place.rows = Some(Arc::new(rows));
             }
         }
         Ok(())
     }
 }
 
-async fn collect(execution: &Execution, input: Input) -> SqlResult<Vec<RecordBatch>> {
-    let mut batches = input.start(0)?;
+/// All rows, kept.
+pub(crate) async fn collect(execution: &Execution, mut batches: Batches) -> SqlResult<Vec<RecordBatch>> {
     let mut rows = Vec::new();
     let mut bytes = 0;
     while let Some(batch) = batches.next().await? {
@@ -148,32 +232,44 @@ async fn collect(execution: &Execution, input: Input) -> SqlResult<Vec<RecordBat
     Ok(rows)
 }
 
-async fn run(execution: &Execution, entry: &Entry, input: Input) -> SqlResult<Vec<Option<Datum>>> {
-    let mut batches = input.start(0)?;
+/// The only row; 21000 where there are more.
+pub(crate) async fn only_row(mut batches: Batches) -> SqlResult<Option<RecordBatch>> {
+    let mut found = None;
+    while let Some(batch) = batches.next().await? {
+        if found.is_some() || batch.num_rows() > 1 {
+            let message = "more than one row returned by a subquery used as an expression";
+            return Err(SqlError::new(SqlState::CardinalityViolation, message));
+        }
+        found = Some(batch);
+    }
+    Ok(found)
+}
+
+/// All rows' first column, as an array.
+pub(crate) async fn as_array(
+    execution: &Execution,
+    element: stegodon_types::Oid,
+    mut batches: Batches,
+) -> SqlResult<Datum> {
+    let mut columns = Vec::new();
+    while let Some(batch) = batches.next().await? {
+        columns.extend(batch.columns().first().cloned());
+    }
+    crate::arrays::from_columns(execution.view.as_ref(), element, &columns)
+}
+
+async fn run(execution: &Execution, entry: &Entry, mut batches: Batches) -> SqlResult<Vec<Option<Datum>>> {
     match entry.plan.kind {
         InitPlanKind::Exists => Ok(vec![Some(Datum::Bool(batches.next().await?.is_some()))]),
         InitPlanKind::Row => {
-            let mut found = None;
-            while let Some(batch) = batches.next().await? {
-                if found.is_some() || batch.num_rows() > 1 {
-                    let message = "more than one row returned by a subquery used as an expression";
-                    return Err(SqlError::new(SqlState::CardinalityViolation, message));
-                }
-                found = Some(batch);
-            }
+            let found = only_row(batches).await?;
             let value = |(column, &layout): (usize, &Layout)| {
                 let array = found.as_ref().and_then(|b| b.columns().get(column))?;
                 value_at(array.as_ref(), layout, 0).map(stegodon_types::ValueRef::to_datum)
             };
             Ok(entry.layouts.iter().enumerate().map(value).collect())
         }
-        InitPlanKind::Array { element_type, .. } => {
-            let mut columns = Vec::new();
-            while let Some(batch) = batches.next().await? {
-                columns.extend(batch.columns().first().cloned());
-            }
-            Ok(vec![Some(crate::arrays::from_columns(execution.view.as_ref(), element_type, &columns)?)])
-        }
+        InitPlanKind::Array { element_type, .. } => Ok(vec![Some(as_array(execution, element_type, batches).await?)]),
     }
 }
 

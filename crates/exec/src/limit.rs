@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use async_trait::async_trait;
 use stegodon_functions::Evaluator;
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
@@ -18,6 +18,8 @@ pub(crate) struct Limit {
     pub(crate) offset: Option<Evaluator>,
     pub(crate) count: Option<Evaluator>,
     pub(crate) needs: Needs,
+    /// WITH TIES: the key columns in which a row that still belongs to the result equals the last one.
+    pub(crate) ties: Vec<usize>,
 }
 
 impl Limit {
@@ -31,6 +33,25 @@ impl Limit {
             }
             Some(_) => Err(malformed("a limit is not an int8")),
         }
+    }
+}
+
+impl Limit {
+    fn tie_keys(&self, rows: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
+        let column = |&p: &usize| rows.columns().get(p).cloned().ok_or_else(|| malformed("a tie's key is missing"));
+        self.ties.iter().map(column).collect()
+    }
+
+    /// How many rows at the start of `rows` tie with the row whose keys are `last`.
+    fn tying(&self, last: &[ArrayRef], rows: &RecordBatch) -> SqlResult<usize> {
+        let keys = self.tie_keys(rows)?;
+        let behind = last
+            .iter()
+            .zip(&keys)
+            .map(|(a, b)| arrow_select::concat::concat(&[a.as_ref(), b.as_ref()]).map_err(SqlError::internal));
+        let behind = behind.collect::<SqlResult<Vec<_>>>()?;
+        let ranges = arrow::compute::partition(&behind).map_err(SqlError::internal)?.ranges();
+        Ok(ranges.first().map_or(0, |first| first.end - 1))
     }
 }
 
@@ -48,6 +69,8 @@ impl Operator for Limit {
 enum Pending {
     NotStarted(Input, usize),
     Started(Batches),
+    /// All rows were counted; those that tie with the last, whose keys these are, still come.
+    Ties(Batches, Vec<ArrayRef>),
     Ended,
 }
 
@@ -67,15 +90,26 @@ impl Producer for Running {
             let offset = SqlState::InvalidRowCountInResultOffsetClause;
             self.skip = limit.bound(limit.offset.as_ref(), offset, "OFFSET")?.unwrap_or(0);
             let count = SqlState::InvalidRowCountInLimitClause;
-            self.left = limit.bound(limit.count.as_ref(), count, "LIMIT")?.unwrap_or(u64::MAX);
+            let bound = limit.bound(limit.count.as_ref(), count, "LIMIT")?;
+            if bound.is_none() && !limit.ties.is_empty() {
+                return Err(SqlError::new(count, "row count cannot be null in FETCH FIRST ... WITH TIES clause"));
+            }
+            self.left = bound.unwrap_or(u64::MAX);
             self.input = if self.left == 0 { Pending::Ended } else { Pending::Started(input.start(*partition)?) };
         }
         loop {
-            let Pending::Started(batches) = &mut self.input else { return Ok(None) };
+            let (Pending::Started(batches) | Pending::Ties(batches, _)) = &mut self.input else { return Ok(None) };
             let Some(batch) = batches.next().await? else {
                 self.input = Pending::Ended;
                 return Ok(None);
             };
+            if let Pending::Ties(_, last) = &self.input {
+                let rows = self.operator.tying(last, &batch)?;
+                if rows < batch.num_rows() {
+                    self.input = Pending::Ended;
+                }
+                return Ok(Some(batch.slice(0, rows)).filter(|b| b.num_rows() > 0));
+            }
             let rows = batch.num_rows() as u64;
             if rows <= self.skip {
                 self.skip -= rows;
@@ -84,10 +118,21 @@ impl Producer for Running {
             let start = std::mem::take(&mut self.skip);
             let taken = (rows - start).min(self.left);
             self.left -= taken;
+            let (start, mut taken) = (start as usize, taken as usize);
             if self.left == 0 {
-                self.input = Pending::Ended;
+                let ended = std::mem::replace(&mut self.input, Pending::Ended);
+                if let (Pending::Started(batches), false) = (ended, self.operator.ties.is_empty()) {
+                    let end = start + taken;
+                    let last = self.operator.tie_keys(&batch.slice(end - 1, 1))?;
+                    let behind = batch.slice(end, batch.num_rows() - end);
+                    let more = self.operator.tying(&last, &behind)?;
+                    if more == behind.num_rows() {
+                        self.input = Pending::Ties(batches, last);
+                    }
+                    taken += more;
+                }
             }
-            return Ok(Some(batch.slice(start as usize, taken as usize)));
+            return Ok(Some(batch.slice(start, taken)));
         }
     }
 }

@@ -3,19 +3,16 @@
 //! Every lowered node gives its `targets`, in order, and nothing else; what an operator needs besides (keys, conditions'
 //! columns) is dropped by the `Evaluate` above it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::compute::SortOptions;
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::union::UnionExec;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, Evaluator, Input as ColumnInput, Side};
-use stegodon_heap::Deformer;
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::{BoolExpr, BoolKind, Const, RowExpr, TargetEntry, Var, VarSource};
-use stegodon_plan::node::{GroupKey, IndexScan as IndexScanNode, Join, JoinClause, PlanKind, PlanNode, SortKey};
+use stegodon_nodes::expr::{BoolExpr, BoolKind, TargetEntry, Var, VarSource};
+use stegodon_plan::node::{GroupKey, PlanKind, PlanNode, SortKey};
 use stegodon_types::{SqlError, SqlResult, TypeCatalog};
 
 use crate::append::Append;
@@ -24,38 +21,31 @@ use crate::evaluate::{Evaluate, Targets};
 use crate::execution::Execution;
 use crate::initplan::Needs;
 use crate::instrument::instrument;
-use crate::join::{EquiJoin, hash_join, merge_join};
 use crate::keys::{Keeps, KeyEncoding};
 use crate::limit::Limit;
 use crate::memory::MemoryScope;
-use crate::nest_loop::NestLoop;
 use crate::operator::{OperatorExec, Physical, malformed};
 use crate::rows::{ResultRows, Values};
-use crate::scan::{
-    BitmapHeapScan, BitmapSource, HeapRows, IndexKeys, IndexOnlyScan, IndexScan, SequentialScan, TidRangeScan, TidScan,
-    column_of, open_index, open_table,
-};
 use crate::sort::{SortColumn, append_keys, merge, sort};
 
 /// Lowers the nodes of one planned statement.
 pub(crate) struct Lowering<'a> {
     pub(crate) execution: &'a Arc<Execution>,
-    pub(crate) statement: &'a stegodon_plan::node::PlannedStatement,
 }
 
 /// Where the columns of a child are in the batch that an expression runs over.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
     /// The place of the first outer (left, only) column.
-    outer: usize,
+    pub(crate) outer: usize,
     /// The place of the first inner (right) column.
-    inner: usize,
+    pub(crate) inner: usize,
 }
 
 impl Columns {
     pub(crate) const ONLY: Columns = Columns { outer: 0, inner: 0 };
 
-    fn place(self, var: &Var) -> SqlResult<usize> {
+    pub(crate) fn place(self, var: &Var) -> SqlResult<usize> {
         let base = match var.source {
             VarSource::Outer => self.outer,
             VarSource::Inner => self.inner,
@@ -109,40 +99,20 @@ impl Lowering<'_> {
                 let child = self.node(child, partitions)?;
                 crate::sets::project_set(self, node, child)
             }
-            PlanKind::SeqScan { relation, .. } => {
-                let rows = self.heap_rows(node, *relation, &[])?;
-                let workers = if node.parallel_aware { partitions } else { 1 };
-                self.scan(node, SequentialScan::new(rows, workers), partitions)
-            }
-            PlanKind::IndexScan(scan) => {
-                let rows = self.heap_rows(node, scan.relation, &[])?;
-                let keys = Arc::new(self.index_keys(scan)?);
-                self.alone(node, IndexScan { rows, keys, backward: scan.backward }, partitions)
-            }
-            PlanKind::IndexOnlyScan(scan) => {
-                let operator = self.index_only(node, scan)?;
-                self.alone(node, operator, partitions)
-            }
-            PlanKind::BitmapHeapScan { relation, bitmap, recheck } => {
-                let rows = self.heap_rows(node, *relation, recheck)?;
-                let workers = if node.parallel_aware { partitions } else { 1 };
-                self.scan(node, BitmapHeapScan::new(rows, self.bitmap(bitmap)?, workers), partitions)
-            }
-            PlanKind::TidScan { relation, conditions } => {
-                let rows = self.heap_rows(node, *relation, &[])?;
-                self.alone(node, TidScan::new(rows, conditions)?, partitions)
-            }
-            PlanKind::TidRangeScan { relation, conditions } => {
-                let rows = self.heap_rows(node, *relation, &[])?;
-                self.alone(node, TidRangeScan::new(rows, conditions)?, partitions)
-            }
+            PlanKind::SeqScan { .. }
+            | PlanKind::IndexScan(_)
+            | PlanKind::IndexOnlyScan(_)
+            | PlanKind::BitmapHeapScan { .. }
+            | PlanKind::TidScan { .. }
+            | PlanKind::TidRangeScan { .. } => crate::lower_scan::plan(self, node, partitions),
             PlanKind::SubqueryScan { relation, child } => {
                 let child = self.node(child, partitions)?;
                 self.evaluate(&over_child(node, *relation), child, Columns::ONLY)
             }
             PlanKind::CteScan { relation, subplan, .. } => {
                 let operator = crate::cte::CteScan { execution: Arc::clone(self.execution), subplan: *subplan };
-                let child = self.statement.subplans.get(*subplan).ok_or_else(|| malformed("a CTE without a plan"))?;
+                let child =
+                    self.execution.statement.subplans.get(*subplan).ok_or_else(|| malformed("a CTE without a plan"))?;
                 let schema = self.schema_of(&child.targets)?;
                 let rows = OperatorExec::plan(operator, Vec::new(), schema, 1);
                 self.evaluate(&over_child(node, *relation), rows, Columns::ONLY)
@@ -171,9 +141,9 @@ impl Lowering<'_> {
                 let merged = merge(self.execution, union, &columns)?;
                 self.evaluate(node, merged, Columns::ONLY)
             }
-            PlanKind::NestLoop(join) => self.nest_loop(node, join, &[], partitions),
-            PlanKind::HashJoin { join, clauses } => self.equi_join(node, join, clauses, partitions, true),
-            PlanKind::MergeJoin { join, clauses } => self.equi_join(node, join, clauses, partitions, false),
+            PlanKind::NestLoop(_) | PlanKind::HashJoin { .. } | PlanKind::MergeJoin { .. } => {
+                crate::lower_join::plan(self, node, partitions)
+            }
             PlanKind::Hash { child } | PlanKind::Materialize { child } => {
                 let child = self.node(child, partitions)?;
                 self.evaluate(node, child, Columns::ONLY)
@@ -187,7 +157,7 @@ impl Lowering<'_> {
             PlanKind::Aggregate { .. } | PlanKind::Group { .. } | PlanKind::Unique { .. } => {
                 crate::group_lowering::plan(self, node, partitions)
             }
-            PlanKind::WindowAgg { .. } => Err(SqlError::unsupported("window functions")),
+            PlanKind::WindowAgg { child, window } => crate::window::plan(self, node, child, window),
             PlanKind::SetOp { outer, inner, kind, all, keys } => {
                 let (outer_rows, inner_rows) = (self.node(outer, 1)?, self.node(inner, 1)?);
                 let keys = self.group_keys(outer, keys)?;
@@ -195,16 +165,16 @@ impl Lowering<'_> {
                 self.evaluate(node, rows, Columns::ONLY)
             }
             PlanKind::Limit { child, offset, count, ties } => {
-                if !ties.is_empty() {
-                    return Err(SqlError::unsupported("FETCH FIRST … WITH TIES"));
-                }
                 let input = self.node(child, partitions)?;
+                let keys = self.group_keys(child, ties)?;
+                let (input, ties) = append_keys(self.execution, input, &keys);
                 let compile = |e: &Option<Expr>| e.as_ref().map(|e| self.compile(e, Columns::ONLY)).transpose();
                 let operator = Limit {
                     execution: Arc::clone(self.execution),
                     offset: compile(offset)?,
                     count: compile(count)?,
                     needs: Needs::of(offset.iter().chain(count)),
+                    ties,
                 };
                 let schema = input.schema();
                 let limited = OperatorExec::plan(operator, vec![input], schema, partitions);
@@ -237,7 +207,11 @@ impl Lowering<'_> {
         self.compile_over(expr, &variables)
     }
 
-    fn compile_over(&self, expr: &Expr, variables: &dyn stegodon_functions::Variables) -> SqlResult<Evaluator> {
+    pub(crate) fn compile_over(
+        &self,
+        expr: &Expr,
+        variables: &dyn stegodon_functions::Variables,
+    ) -> SqlResult<Evaluator> {
         let types: &dyn TypeCatalog = self.execution.view.as_ref();
         let mut expr = expr.clone();
         crate::subplan::split(&mut expr);
@@ -279,169 +253,10 @@ impl Lowering<'_> {
         Ok(OperatorExec::plan(operator, vec![input], schema, partitions))
     }
 
-    fn scan(
-        &self,
-        node: &PlanNode,
-        operator: impl crate::operator::Operator,
-        partitions: usize,
-    ) -> SqlResult<Physical> {
-        let schema = self.schema_of(&node.targets)?;
-        let partitions = if node.parallel_aware { partitions } else { 1 };
-        Ok(OperatorExec::plan(operator, Vec::new(), schema, partitions))
-    }
-
-    /// A scan that cannot share its work. Under a Gather it runs whole in one worker.
-    fn alone(
-        &self,
-        node: &PlanNode,
-        operator: impl crate::operator::Operator,
-        partitions: usize,
-    ) -> SqlResult<Physical> {
-        let schema = self.schema_of(&node.targets)?;
-        let scan = OperatorExec::plan(operator, Vec::new(), Arc::clone(&schema), 1);
-        if partitions == 1 || !node.parallel_aware {
-            return Ok(scan);
-        }
-        let (execution, needs) = (Arc::clone(self.execution), Needs::default());
-        let spread = Append { execution, prune: None, needs, partitions };
-        Ok(OperatorExec::plan(spread, vec![scan], schema, partitions))
-    }
-
     fn nothing(&self, node: &PlanNode) -> SqlResult<Physical> {
         let schema = self.schema_of(&node.targets)?;
         let (execution, needs) = (Arc::clone(self.execution), Needs::default());
         Ok(OperatorExec::plan(Append { execution, prune: None, needs, partitions: 1 }, Vec::new(), schema, 1))
-    }
-
-    fn relation(&self, index: usize) -> SqlResult<Oid> {
-        let relation = index.checked_sub(1).and_then(|i| self.statement.range_table.get(i));
-        relation.map(|r| r.relation).ok_or_else(|| malformed("a scan of no relation"))
-    }
-
-    /// A whole-row reference as a row of the relation's columns.
-    fn whole_rows(&self, expr: &Expr, relation: usize) -> SqlResult<Expr> {
-        let oid = self.relation(relation)?;
-        let row =
-            self.execution.catalog().relation(oid).ok_or_else(|| malformed("a relation is not in the catalogs"))?;
-        let mut expr = expr.clone();
-        let replace = |e: &mut Expr| {
-            if let Expr::Var(var) = e
-                && var.attno.0 == 0
-            {
-                let column = |a: &stegodon_catalog::rows::Attribute| {
-                    if a.dropped {
-                        return Expr::Const(Const {
-                            type_oid: stegodon_types::oids::INT4,
-                            typmod: -1,
-                            collation: Oid::INVALID,
-                            value: None,
-                            location: None,
-                        });
-                    }
-                    Expr::Var(Var {
-                        attno: a.number,
-                        type_oid: a.type_oid,
-                        typmod: a.typmod,
-                        collation: a.collation,
-                        ..var.clone()
-                    })
-                };
-                *e = Expr::Row(RowExpr {
-                    args: row.attributes.iter().map(column).collect(),
-                    row_type: row.row_type,
-                    names: Vec::new(),
-                    form: stegodon_nodes::expr::CoercionForm::ImplicitCast,
-                    location: None,
-                });
-            }
-        };
-        rewrite(&mut expr, &replace);
-        Ok(expr)
-    }
-
-    fn heap_rows(&self, node: &PlanNode, relation: usize, recheck: &[Expr]) -> SqlResult<Arc<HeapRows>> {
-        let table = open_table(self.execution, self.relation(relation)?)?;
-        let whole = |e: &Expr| self.whole_rows(e, relation);
-        let quals = node.quals.iter().map(whole).collect::<SqlResult<Vec<_>>>()?;
-        let targets = node.targets.iter().map(|t| whole(&t.expr)).collect::<SqlResult<Vec<_>>>()?;
-        let mut first = BTreeSet::new();
-        recheck.iter().chain(&quals).for_each(|e| collect_columns(e, &mut first));
-        let mut second = BTreeSet::new();
-        for target in &targets {
-            collect_columns(target, &mut second);
-        }
-        let first: Vec<AttrNumber> = first.into_iter().collect();
-        let second: Vec<AttrNumber> = second.into_iter().filter(|a| !first.contains(a)).collect();
-        let variables = |var: &Var| column_of(relation, &first, &second, var);
-        let condition = |c: &[Expr]| conjunction(c).map(|c| self.compile_over(&c, &variables)).transpose();
-        Ok(Arc::new(HeapRows {
-            execution: Arc::clone(self.execution),
-            node: node.id,
-            first: Deformer::new(&table.desc, &first)?,
-            second: Deformer::new(&table.desc, &second)?,
-            recheck: condition(recheck)?,
-            quals: condition(&quals)?,
-            targets: targets.iter().map(|t| self.compile_over(t, &variables)).collect::<SqlResult<_>>()?,
-            needs: Needs::of(recheck.iter().chain(&node.quals).chain(node.targets.iter().map(|t| &t.expr))),
-            schema: self.schema_of(&node.targets)?,
-            table,
-        }))
-    }
-
-    fn index_keys(&self, scan: &IndexScanNode) -> SqlResult<IndexKeys> {
-        let (files, desc) = open_index(self.execution, scan.index)?;
-        let row = self.execution.catalog().relation(scan.index).and_then(|r| r.index.as_ref());
-        let columns = row.map(|i| i.columns.clone()).unwrap_or_default();
-        IndexKeys::new(self.execution, files, desc, &scan.conditions, &columns)
-    }
-
-    fn index_only(&self, node: &PlanNode, scan: &IndexScanNode) -> SqlResult<IndexOnlyScan> {
-        if !scan.recheck.is_empty() {
-            return Err(malformed("a B-tree index-only scan with a recheck"));
-        }
-        let table = open_table(self.execution, self.relation(scan.relation)?)?;
-        let keys = Arc::new(self.index_keys(scan)?);
-        let mut wanted = BTreeSet::new();
-        node.quals.iter().chain(node.targets.iter().map(|t| &t.expr)).for_each(|e| collect_columns(e, &mut wanted));
-        let mut columns = Vec::with_capacity(wanted.len());
-        for attno in wanted {
-            let place =
-                usize::try_from(i32::from(attno.0) - 1).map_err(|_| malformed("an index has no system columns"))?;
-            let attribute = keys.desc().attributes.get(place).ok_or_else(|| malformed("an index column is missing"))?;
-            let layout = attribute.layout.ok_or_else(|| SqlError::unsupported("the type of an index's column"))?;
-            columns.push((place, layout));
-        }
-        let places: Vec<usize> = columns.iter().map(|(p, _)| *p).collect();
-        let variables = |var: &Var| {
-            let place = usize::try_from(i32::from(var.attno.0) - 1).ok();
-            let index = places.iter().position(|p| Some(*p) == place && var.source == VarSource::Index);
-            let index = index.ok_or_else(|| malformed("an index-only scan reads beyond its index"))?;
-            Ok(ColumnInput { side: Side::Outer, index })
-        };
-        let map_blocks = table.files.nblocks_or_zero(stegodon_format::ids::Fork::VisibilityMap)?;
-        Ok(IndexOnlyScan {
-            execution: Arc::clone(self.execution),
-            node: node.id,
-            map_blocks,
-            keys,
-            backward: scan.backward,
-            quals: conjunction(&node.quals).map(|q| self.compile_over(&q, &variables)).transpose()?,
-            targets: node.targets.iter().map(|t| self.compile_over(&t.expr, &variables)).collect::<SqlResult<_>>()?,
-            needs: Needs::of(node.quals.iter().chain(node.targets.iter().map(|t| &t.expr))),
-            schema: self.schema_of(&node.targets)?,
-            columns,
-            table,
-        })
-    }
-
-    fn bitmap(&self, node: &PlanNode) -> SqlResult<BitmapSource> {
-        let all = |children: &[PlanNode]| children.iter().map(|c| self.bitmap(c)).collect::<SqlResult<Vec<_>>>();
-        match &node.kind {
-            PlanKind::BitmapIndexScan(scan) => Ok(BitmapSource::Index { node: node.id, keys: self.index_keys(scan)? }),
-            PlanKind::BitmapAnd { children } => Ok(BitmapSource::And { node: node.id, sources: all(children)? }),
-            PlanKind::BitmapOr { children } => Ok(BitmapSource::Or { node: node.id, sources: all(children)? }),
-            _ => Err(malformed("a bitmap heap scan over what is no bitmap")),
-        }
     }
 
     fn values(&self, rows: &[Vec<Expr>]) -> SqlResult<Physical> {
@@ -479,123 +294,6 @@ impl Lowering<'_> {
         Ok(OperatorExec::plan(operator, inputs, schema, partitions))
     }
 
-    fn nest_loop(
-        &self,
-        node: &PlanNode,
-        join: &Join,
-        clauses: &[JoinClause],
-        partitions: usize,
-    ) -> SqlResult<Physical> {
-        if !join.params.is_empty() {
-            return Err(SqlError::unsupported("a nested loop with a parameterised inner side"));
-        }
-        let (outer, inner) = (self.node(&join.outer, partitions)?, self.node(&join.inner, 1)?);
-        let outer_width = outer.schema().fields().len();
-        let columns = Columns { outer: 0, inner: outer_width };
-        // The condition sees its two sides apart.
-        let variables = |var: &Var| {
-            let side = if var.source == VarSource::Inner { Side::Inner } else { Side::Outer };
-            Ok(ColumnInput { side, index: Columns::ONLY.place(var)? })
-        };
-        let conditions: Vec<Expr> =
-            clauses.iter().map(|c| c.clause.clone()).chain(join.filter.iter().cloned()).collect();
-        let shows_inner =
-            !matches!(join.kind, stegodon_nodes::query::JoinKind::Semi | stegodon_nodes::query::JoinKind::Anti);
-        let inner_fields = if shows_inner { inner.schema().fields().len() } else { 0 };
-        let (outer_schema, inner_schema) = (outer.schema(), inner.schema());
-        let types = outer_schema.fields().iter().chain(inner_schema.fields().iter().take(inner_fields));
-        let joined = schema(types.map(|f| f.data_type().clone()));
-        let operator = NestLoop {
-            execution: Arc::clone(self.execution),
-            node: node.id,
-            kind: join.kind,
-            filter: conjunction(&conditions).map(|c| self.compile_over(&c, &variables)).transpose()?,
-            needs: Needs::of(&conditions),
-            schema: Arc::clone(&joined),
-            inner_schema: inner.schema(),
-        };
-        let rows = OperatorExec::plan(operator, vec![outer, inner], joined, partitions);
-        let scoped = MemoryScope::plan(rows, self.execution.hash_mem_bytes.max(64 << 20));
-        self.evaluate(node, scoped, columns)
-    }
-
-    fn equi_join(
-        &self,
-        node: &PlanNode,
-        join: &Join,
-        clauses: &[JoinClause],
-        partitions: usize,
-        hashed: bool,
-    ) -> SqlResult<Physical> {
-        let keeps = if hashed { Keeps::Equality } else { Keeps::Order };
-        let mut encodings = Vec::with_capacity(clauses.len());
-        for clause in clauses {
-            let types = (clause.outer.type_oid(), clause.inner.type_oid());
-            match KeyEncoding::common(self.execution, types.0, types.1, clause.collation, keeps)? {
-                Some(encoding) => encodings.push(encoding),
-                // No key makes these two types comparable: the operator itself decides, pair by pair.
-                None => return self.nest_loop(node, join, clauses, partitions),
-            }
-        }
-        let side = |child: &PlanNode, exprs: Vec<&Expr>, partitions: usize, outer: bool| {
-            let lowered = self.node(child, partitions)?;
-            let width = lowered.schema().fields().len();
-            let (with_exprs, places) = self.append_exprs(lowered, &exprs, outer)?;
-            let columns =
-                places.into_iter().zip(&encodings).map(|(p, e)| (p, if outer { e.0.clone() } else { e.1.clone() }));
-            let (keyed, keys) = append_keys(self.execution, with_exprs, &columns.collect::<Vec<_>>());
-            Ok::<_, SqlError>((keyed, keys, width))
-        };
-        let (outer, outer_keys, _) = side(&join.outer, clauses.iter().map(|c| &c.outer).collect(), partitions, true)?;
-        let (inner, inner_keys, _) = side(&join.inner, clauses.iter().map(|c| &c.inner).collect(), 1, false)?;
-        // Each worker merges the whole inner side; a hash table is shared.
-        let inner = if hashed { inner } else { crate::prepare::replicate(inner, partitions) };
-        let (outer_width, inner_width) = (outer.schema().fields().len(), inner.schema().fields().len());
-        let variables = |var: &Var| {
-            let side = if var.source == VarSource::Inner { Side::Inner } else { Side::Outer };
-            Ok(ColumnInput { side, index: Columns::ONLY.place(var)? })
-        };
-        let filter = conjunction(&join.filter).map(|f| self.compile_over(&f, &variables)).transpose()?;
-        let needs = Needs::of(&join.filter);
-        let filter = filter.map(Arc::new);
-        let kind = join.kind;
-        let equi = EquiJoin { kind, outer, inner, outer_keys, inner_keys, filter };
-        let (joined, columns) = if hashed {
-            let columns = match kind {
-                stegodon_nodes::query::JoinKind::Semi | stegodon_nodes::query::JoinKind::Anti => Columns::ONLY,
-                _ => Columns { outer: inner_width, inner: 0 },
-            };
-            (hash_join(self.execution, equi)?, columns)
-        } else {
-            let option = |c: &JoinClause| SortOptions { descending: c.descending, nulls_first: c.nulls_first };
-            let options = clauses.iter().map(option).collect();
-            (merge_join(self.execution, equi, options)?, Columns { outer: 0, inner: outer_width })
-        };
-        let joined = crate::prepare::plan(self.execution, joined, needs);
-        let scoped = MemoryScope::plan(joined, self.execution.hash_mem_bytes);
-        self.evaluate(node, scoped, columns)
-    }
-
-    /// Puts the values of expressions over a join's side behind that side's columns, unless they are columns.
-    fn append_exprs(&self, input: Physical, exprs: &[&Expr], outer: bool) -> SqlResult<(Physical, Vec<usize>)> {
-        let width = input.schema().fields().len();
-        let mut places = Vec::with_capacity(exprs.len());
-        let mut computed = Vec::new();
-        for expr in exprs {
-            match expr {
-                Expr::Var(var) if outer == (var.source == VarSource::Outer) => places.push(Columns::ONLY.place(var)?),
-                expr => {
-                    places.push(width + computed.len());
-                    computed.push((*expr).clone());
-                }
-            }
-        }
-        if computed.is_empty() {
-            return Ok((input, places));
-        }
-        Ok((self.append_computed(input, &computed)?, places))
-    }
-
     /// Puts computed columns behind a child's own.
     pub(crate) fn append_computed(&self, input: Physical, computed: &[Expr]) -> SqlResult<Physical> {
         let own = input.schema();
@@ -626,6 +324,15 @@ impl Lowering<'_> {
             Ok(SortColumn { column, encoding, descending: key.descending, nulls_first: key.nulls_first })
         };
         keys.iter().map(column).collect()
+    }
+
+    /// The key columns that rows which an order puts side by side are equal in.
+    pub(crate) fn peer_keys(&self, child: &PlanNode, keys: &[SortKey]) -> SqlResult<Vec<(usize, KeyEncoding)>> {
+        let key = |key: &SortKey| {
+            let (column, type_oid) = Self::target_type(child, key.column)?;
+            Ok((column, KeyEncoding::new(self.execution, type_oid, key.collation, Keeps::Equality)?))
+        };
+        keys.iter().map(key).collect()
     }
 
     /// The key columns of a grouping over `child`.
@@ -672,15 +379,5 @@ pub(crate) fn rewrite(expr: &mut Expr, change: &dyn Fn(&mut Expr)) {
     let _ = expr.try_each_child_mut::<std::convert::Infallible>(&mut |child| {
         rewrite(child, change);
         Ok(())
-    });
-}
-
-/// The columns of its own relation that a scan's expression reads.
-fn collect_columns(expr: &Expr, out: &mut BTreeSet<AttrNumber>) {
-    expr.any(&mut |e| {
-        if let Expr::Var(var) = e {
-            out.insert(var.attno);
-        }
-        false
     });
 }

@@ -16,11 +16,14 @@ use crate::execution::Execution;
 use crate::operator::malformed;
 
 /// Splits the subplans in an expression: afterwards their tests read `Outer` (a parameter of the subplan, by place) and
-/// `Inner` (a column of the subquery) only.
+/// `Inner` (a column of the subquery) only, and the values that the subquery itself asks for stand behind the test's.
 pub(crate) fn split(expr: &mut Expr) {
     if let Expr::SubPlan(subplan) = expr {
-        let SubPlan { test: Some(test), params, .. } = subplan.as_mut() else { return };
-        split_test(test, params);
+        let SubPlan { test, params, correlation, .. } = subplan.as_mut();
+        if let Some(test) = test {
+            split_test(test, params);
+        }
+        params.extend(correlation.iter().cloned());
         return;
     }
     let _ = expr.try_each_child_mut::<std::convert::Infallible>(&mut |child| {
@@ -30,14 +33,15 @@ pub(crate) fn split(expr: &mut Expr) {
 }
 
 fn split_test(test: &mut Expr, params: &mut Vec<(u32, Expr)>) {
-    let reads_subquery = |e: &Expr| matches!(e, Expr::Param(p) if p.kind == ParamKind::Exec);
-    if let Expr::Param(param) = test
-        && param.kind == ParamKind::Exec
-    {
-        *test = variable(VarSource::Inner, param.id as usize, test);
+    let column = |e: &Expr| match e {
+        Expr::Param(p) if p.kind == ParamKind::SubLink => Some(p.id),
+        _ => None,
+    };
+    if let Some(place) = column(test) {
+        *test = variable(VarSource::Inner, place as usize, test);
         return;
     }
-    if !test.any(&mut |e| reads_subquery(e)) {
+    if !test.any(&mut |e| column(e).is_some()) {
         let place = params.len();
         let replacement = variable(VarSource::Outer, place + 1, test);
         params.push((place as u32, std::mem::replace(test, replacement)));
@@ -69,21 +73,36 @@ impl SubPlans for Execution {
         batch: &Batch<'_>,
         params: &[Column],
     ) -> SqlResult<Column> {
-        let any = match plan.kind {
-            SubLinkKind::Any => true,
-            SubLinkKind::All => false,
-            _ => return Err(SqlError::unsupported("this kind of subquery")),
-        };
-        let test = plan.test.as_ref().ok_or_else(|| malformed("a subquery without a comparison"))?;
-        let test = Evaluator::compile(test, &CompileContext::new(self.catalog(), self.view.as_ref()))?;
-        let rows = self.init_plans.rows(plan.plan_id).ok_or_else(|| malformed("a subquery has not been run"))?;
-        let mut results = Vec::with_capacity(batch.rows);
-        for row in 0..batch.rows {
-            self.cancel.check()?;
-            results.push(ask(any, &test, cx, &rows, params, row)?);
+        if !plan.correlation.is_empty() {
+            return Err(SqlError::unsupported("a correlated subquery in this place"));
         }
-        Ok(Column::Array(Arc::new(BooleanArray::from(results))))
+        let rows = self.init_plans.rows(plan.plan_id).ok_or_else(|| malformed("a subquery has not been run"))?;
+        ask_rows(self, plan, cx, batch.rows, params, &|_| Ok(Arc::clone(&rows)))
     }
+}
+
+/// The test of ANY or ALL, for each of `rows` rows over the subquery's rows for it.
+pub(crate) fn ask_rows(
+    execution: &Execution,
+    plan: &SubPlan,
+    cx: &EvalContext<'_>,
+    rows: usize,
+    params: &[Column],
+    rows_for: &dyn Fn(usize) -> SqlResult<Arc<Vec<RecordBatch>>>,
+) -> SqlResult<Column> {
+    let any = match plan.kind {
+        SubLinkKind::Any => true,
+        SubLinkKind::All => false,
+        _ => return Err(malformed("a test of what is neither ANY nor ALL")),
+    };
+    let test = plan.test.as_ref().ok_or_else(|| malformed("a subquery without a comparison"))?;
+    let test = Evaluator::compile(test, &CompileContext::new(execution.catalog(), execution.view.as_ref()))?;
+    let mut results = Vec::with_capacity(rows);
+    for row in 0..rows {
+        execution.cancel.check()?;
+        results.push(ask(any, &test, cx, rows_for(row)?.as_slice(), params, row)?);
+    }
+    Ok(Column::Array(Arc::new(BooleanArray::from(results))))
 }
 
 /// What the subquery's rows say of one row: ANY is false over no rows and true once one says so, ALL the reverse.

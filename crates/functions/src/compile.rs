@@ -19,6 +19,9 @@ use crate::kernel::{CallInfo, KernelFn, kernel};
 
 use crate::{Column, kernels};
 
+/// `int4(int2)`.
+const INT4_OF_INT2: Oid = Oid(313);
+
 /// Which column of a batch a variable is.
 pub trait Variables {
     /// The column.
@@ -79,6 +82,18 @@ fn signature(cx: &CompileContext<'_>, function: Oid, args: &[Arc<TypeDesc>]) -> 
     }
 }
 
+/// The columns' names of a record written as `ROW(…)`.
+pub(crate) fn row_names(expr: &Expr) -> Option<Vec<String>> {
+    match expr {
+        Expr::Row(row) if row.row_type == oids::RECORD => Some(if row.names.len() == row.args.len() {
+            row.names.clone()
+        } else {
+            (1..=row.args.len()).map(|n| format!("f{n}")).collect()
+        }),
+        _ => None,
+    }
+}
+
 /// A function call without its arguments.
 pub(crate) fn callee(
     cx: &CompileContext<'_>,
@@ -96,7 +111,16 @@ pub(crate) fn callee(
     let collation = cx.types.collation(input_collation)?;
     Ok(Callee {
         kernel,
-        info: CallInfo { function, collation, input_collation, arg_types, result_type, layout, variadic },
+        info: CallInfo {
+            function,
+            collation,
+            input_collation,
+            arg_types,
+            result_type,
+            layout,
+            row_names: Vec::new(),
+            variadic,
+        },
     })
 }
 
@@ -119,6 +143,7 @@ fn internal_callee(
             arg_types,
             result_type,
             layout,
+            row_names: Vec::new(),
             variadic: false,
         },
     })
@@ -156,7 +181,10 @@ impl Compiler<'_> {
     }
 
     fn call(&self, function: Oid, args: &[Expr], result: Oid, collation: Oid, variadic: bool) -> SqlResult<Node> {
-        let callee = callee(self.cx, function, self.types_of(args)?, result, collation, variadic)?;
+        let mut callee = callee(self.cx, function, self.types_of(args)?, result, collation, variadic)?;
+        if kernels::json_make::wants_names(function) {
+            callee.info.row_names = args.iter().map(row_names).collect();
+        }
         Ok(Node::Call(Box::new(CallNode {
             kernel: callee.kernel,
             info: callee.info,
@@ -194,6 +222,11 @@ impl Compiler<'_> {
                 SqlState::FeatureNotSupported,
                 "set-valued function called in context that cannot accept a set",
             )),
+            // The cast from int2 to oid and its like is int4(int2), whose result is taken as an oid's bits.
+            Expr::Func(f) if f.function == INT4_OF_INT2 && f.result_type != oids::INT4 => {
+                let call = self.call(f.function, &f.args, oids::INT4, f.input_collation, f.variadic)?;
+                Ok(Node::Relabel { arg: Box::new(call), to: self.layout(f.result_type)? })
+            }
             Expr::Func(f) => self.call(f.function, &f.args, f.result_type, f.input_collation, f.variadic),
             Expr::Op(o) => self.call(o.function, &o.args, o.result_type, o.input_collation, false),
             Expr::Distinct(o) => {

@@ -43,9 +43,10 @@ pub mod fold;
 pub mod kernel;
 pub mod kernels;
 pub mod srf;
+mod srf_json;
 mod srf_time;
 
-pub use aggregate::{Accumulator, AggregatePlan, Emit, aggregate, aggregate_exists};
+pub use aggregate::{Accumulator, AggregatePlan, Emit, aggregate, aggregate_exists, window_aggregate};
 pub use batch::{Batch, Input, Partial, Selection, Side};
 pub use column::Column;
 pub use compile::{CompileContext, PlanVariables, Variables};

@@ -173,6 +173,26 @@ fn arrays_are_made_and_taken_apart() {
 }
 
 #[test]
+fn small_integers_are_cast_to_oids_bit_by_bit() {
+    let w = World::new();
+    // PostgreSQL 18: -1::int2::oid is 4294967295, by way of int4(int2).
+    for (text, expected) in [("-1", "4294967295"), ("32767", "32767"), ("NULL", "NULL")] {
+        let cast = Expr::Func(FuncExpr {
+            function: Oid(313),
+            result_type: oids::OID,
+            returns_set: false,
+            variadic: false,
+            form: CoercionForm::ImplicitCast,
+            collation: Oid(0),
+            input_collation: Oid(0),
+            args: vec![w.literal(oids::INT2, text)],
+            location: None,
+        });
+        assert_eq!(w.show(&cast), expected);
+    }
+}
+
+#[test]
 fn an_array_is_cast_element_by_element() {
     let w = World::new();
     let element = Expr::Func(FuncExpr {

@@ -160,8 +160,9 @@ pub fn explain(
     options: &ExplainOptions,
     counters: Option<&dyn NodeCounters>,
 ) -> Vec<String> {
-    let prefix = options.verbose || statement.range_table.iter().filter(|r| r.alias != "*GROUP*").count() > 1;
-    let mut p = Printer { statement, cx, options, counters, prefix, printed: Vec::new(), out: Vec::new() };
+    let several = statement.range_table.iter().filter(|r| r.alias != "*GROUP*").count() > 1;
+    let prefix = options.verbose || several;
+    let mut p = Printer { statement, cx, options, counters, several, prefix, printed: Vec::new(), out: Vec::new() };
     p.node(&statement.root, 0, None);
     if let Some(c) = counters {
         if options.summary {
@@ -184,6 +185,9 @@ struct Printer<'p, 'c> {
     cx: &'p DeparseContext<'c>,
     options: &'p ExplainOptions,
     counters: Option<&'p dyn NodeCounters>,
+    /// Several relations: output columns say whose they are.
+    several: bool,
+    /// Other expressions say so in a verbose plan too.
     prefix: bool,
     /// Subplans already printed: each is printed once.
     printed: Vec<usize>,
@@ -468,7 +472,7 @@ impl<'p> Printer<'p, '_> {
     fn details(&mut self, node: &'p PlanNode, detail: usize, run: Option<&NodeRun>) {
         let verbose = self.options.verbose;
         if verbose && !node.targets.is_empty() {
-            let place = self.place(node, true);
+            let place = self.place(node, self.several);
             let list: Vec<String> = node.targets.iter().map(|t| deparse(self.cx, place, &t.expr)).collect();
             self.line(detail, format!("Output: {}", list.join(", ")));
         }

@@ -66,6 +66,10 @@ async fn fetch(
     is_move: bool,
 ) -> SqlResult<Outcome> {
     let portal = session.portals.get_mut(name).ok_or_else(|| missing(name))?;
+    if portal.failed {
+        let message = format!("portal \"{name}\" cannot be run");
+        return Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message));
+    }
     let rows = portal.rows.as_mut().ok_or_else(|| missing(name))?;
     // Forward is what every cursor can do; the rest would need the rows again.
     let forward = match direction {
@@ -80,7 +84,14 @@ async fn fetch(
         return Err(SqlError::unsupported("FETCH 0"));
     }
     while left > 0 {
-        let Some(batch) = rows.next(left).await? else { break };
+        let batch = match rows.next(left).await {
+            Ok(batch) => batch,
+            Err(error) => {
+                portal.failed = true;
+                return Err(error);
+            }
+        };
+        let Some(batch) = batch else { break };
         left -= batch.num_rows();
         got += batch.num_rows();
         fetched.push(batch);

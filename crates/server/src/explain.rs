@@ -26,7 +26,7 @@ pub(crate) async fn explain(
     let format = session.format();
     let rewritten = stegodon_sql::rewrite(query.clone(), &session.analyze_context(&format))?;
     crate::planning::check_access(session, &rewritten.accesses)?;
-    let planned = crate::planning::plan(session, &rewritten.query, &params, false)?;
+    let planned = Arc::new(crate::planning::plan(session, &rewritten.query, &params, false)?);
     let planning_ms = milliseconds(started);
     let mut counted = Counted { planning_ms, execution_ms: 0.0, execution: None, planned: &planned };
     if options.analyze {

@@ -66,6 +66,7 @@ impl AskSession for SessionInfo {
             Some(value) => settings.set(name, value, scope, self.superuser)?,
             None => settings.reset(name, scope, self.superuser)?,
         }
+        crate::run::check_stays_read_only(&settings, name)?;
         settings.show(name)
     }
 

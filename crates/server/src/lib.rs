@@ -15,6 +15,7 @@ mod planning;
 mod portal;
 mod run;
 mod session;
+mod startup;
 mod wire;
 
 pub use cluster::Cluster;

@@ -9,7 +9,8 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::cluster::Cluster;
-use crate::connection::{self, Peer};
+use crate::connection;
+use crate::startup::Peer;
 
 /// Where a server listens.
 #[derive(Debug)]

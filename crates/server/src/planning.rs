@@ -1,11 +1,11 @@
 //! From a session's query to a plan: settings, file sizes and privileges as the planner asks for them.
 
-use stegodon_access::Storage;
-use stegodon_catalog::Catalog;
 use stegodon_catalog::settings::Settings;
+use stegodon_exec::Opener;
 use stegodon_format::btree::{METAPAGE, MetaPage};
 use stegodon_format::ids::{Fork, Oid};
 use stegodon_functions::{EvalContext, Session as AskSession};
+use stegodon_io::RelationFiles;
 use stegodon_nodes::Query;
 use stegodon_plan::node::{PlanNode, PlannedStatement};
 use stegodon_plan::settings::ConstraintExclusion;
@@ -33,7 +33,8 @@ pub(crate) fn plan(
         exec_params: &[],
         subplans: None,
     };
-    let storage = Sizes { storage: session.cluster.storage(), catalog: &session.view.catalog };
+    let opener = Opener { storage: session.cluster.storage(), view: &session.view, format: &format };
+    let storage = Files { opener };
     stegodon_plan::plan(
         query,
         PlanInput {
@@ -47,24 +48,32 @@ pub(crate) fn plan(
     )
 }
 
-/// File sizes for the planner.
-struct Sizes<'a> {
-    storage: &'a Storage,
-    catalog: &'a Catalog,
+/// The cluster's files, as the planner asks for them.
+struct Files<'a> {
+    opener: Opener<'a>,
 }
 
-impl stegodon_plan::Storage for Sizes<'_> {
+impl Files<'_> {
+    fn of(&self, relation: Oid) -> Option<RelationFiles> {
+        let locator = self.opener.view.catalog.relation(relation).and_then(|r| r.locator)?;
+        Some(self.opener.storage.relation(locator))
+    }
+}
+
+impl stegodon_plan::Storage for Files<'_> {
     fn relation_blocks(&self, relation: Oid) -> SqlResult<u32> {
-        let Some(locator) = self.catalog.relation(relation).and_then(|r| r.locator) else { return Ok(0) };
-        Ok(self.storage.relation(locator).nblocks(Fork::Main)?)
+        self.of(relation).map_or(Ok(0), |files| Ok(files.nblocks(Fork::Main)?))
     }
 
     fn btree_height(&self, index: Oid) -> SqlResult<Option<u32>> {
-        let Some(locator) = self.catalog.relation(index).and_then(|r| r.locator) else { return Ok(None) };
-        let files = self.storage.relation(locator);
-        let page = self.storage.pool().read(&files, Fork::Main, METAPAGE).wait()?;
+        let Some(files) = self.of(index) else { return Ok(None) };
+        let page = self.opener.storage.pool().read(&files, Fork::Main, METAPAGE).wait()?;
         let meta = MetaPage::read(page.latch_shared().view())?;
         Ok(Some(meta.fast_level))
+    }
+
+    fn index_endpoint(&self, index: Oid, last: bool) -> SqlResult<Option<Datum>> {
+        self.opener.index_endpoint(index, last)
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Portal {
     cursor: bool,
     /// All its rows have been given.
     pub(crate) ended: bool,
+    /// A fetch has failed: there is nothing to go on with, even where the transaction goes back to a savepoint.
+    pub(crate) failed: bool,
     /// How many savepoints there were when it was made.
     pub(crate) depth: usize,
 }
@@ -32,13 +34,22 @@ pub struct Portal {
 impl Portal {
     /// A portal that has not run.
     pub(crate) fn new(prepared: Arc<Prepared>, params: Vec<Option<Datum>>, formats: Vec<Format>) -> Self {
-        Self { prepared: Some(prepared), params, formats, rows: None, cursor: false, ended: false, depth: 0 }
+        Self {
+            prepared: Some(prepared),
+            params,
+            formats,
+            rows: None,
+            cursor: false,
+            ended: false,
+            failed: false,
+            depth: 0,
+        }
     }
 
     /// A cursor over running rows.
     pub(crate) fn cursor(rows: Rows, depth: usize) -> Self {
         let (params, formats) = (Vec::new(), Vec::new());
-        Self { prepared: None, params, formats, rows: Some(rows), cursor: true, ended: false, depth }
+        Self { prepared: None, params, formats, rows: Some(rows), cursor: true, ended: false, failed: false, depth }
     }
 
     /// Whether it was declared by DECLARE.
@@ -74,13 +85,13 @@ impl Rows {
         cursor: bool,
     ) -> SqlResult<Self> {
         let planned = planning::plan(session, query, &params, cursor)?;
-        Self::of_plan(session, &planned, columns, params, false)
+        Self::of_plan(session, &Arc::new(planned), columns, params, false)
     }
 
     /// Starts a planned query.
     pub(crate) fn of_plan(
         session: &Session,
-        planned: &PlannedStatement,
+        planned: &Arc<PlannedStatement>,
         columns: Vec<ResultColumn>,
         params: Vec<Option<Datum>>,
         instrument: bool,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{LargeBinaryArray, RecordBatch};
-use stegodon_catalog::settings::Scope;
+use stegodon_catalog::settings::{Scope, Settings};
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, EvalContext, Evaluator};
 use stegodon_nodes::Query;
@@ -106,6 +106,9 @@ impl Run {
             }
             Statement::Transaction(statement) => transaction(session, statement).map(Outcome::Command),
             Statement::SetTransaction { modes, session: later } => {
+                if !later {
+                    check_may_set_modes(session, modes)?;
+                }
                 set_modes(session, modes, *later)?;
                 command("SET")
             }
@@ -199,7 +202,7 @@ fn read_only(tag: &str) -> SqlError {
 
 /// Starts a query: rewritten, its privileges checked, planned.
 pub(crate) fn start_query(
-    session: &Session,
+    session: &mut Session,
     query: &Query,
     params: Vec<Option<Datum>>,
     cursor: bool,
@@ -207,6 +210,7 @@ pub(crate) fn start_query(
     let format = session.format();
     let rewritten = stegodon_sql::rewrite(query.clone(), &session.analyze_context(&format))?;
     crate::planning::check_access(session, &rewritten.accesses)?;
+    session.has_queried = true;
     let columns = query_columns(session, query);
     Rows::start(session, &rewritten.query, columns, params, cursor)
 }
@@ -230,7 +234,7 @@ fn statement_columns(session: &Session, statement: &Statement) -> SqlResult<Opti
         Statement::Show(name) if name.eq_ignore_ascii_case("all") => {
             Some(["name", "setting", "description"].map(text_column).to_vec())
         }
-        Statement::Show(name) => Some(vec![text_column(name)]),
+        Statement::Show(name) => Some(vec![text_column(session.settings.read().name_of(name).unwrap_or(name))]),
         Statement::Execute { name, .. } => match session.prepared.get(name).and_then(|p| p.statement.as_ref()) {
             Some(statement) => statement_columns(session, statement)?,
             None => None,
@@ -299,7 +303,7 @@ fn transaction(session: &mut Session, statement: &TransactionStatement) -> SqlRe
         TransactionStatement::Begin { modes, start } => {
             if session.transaction == Transaction::Idle {
                 session.transaction = Transaction::Block;
-                session.settings.write().begin();
+                session.begin_settings();
             } else {
                 let message = "there is already a transaction in progress";
                 session.notices.push(SqlError::new(SqlState::ActiveSqlTransaction, message));
@@ -319,7 +323,7 @@ fn transaction(session: &mut Session, statement: &TransactionStatement) -> SqlRe
             session.end_transaction(before != Transaction::Failed);
             if *chain {
                 session.transaction = Transaction::Block;
-                session.settings.write().begin();
+                session.begin_settings();
             }
             if before == Transaction::Failed { "ROLLBACK" } else { "COMMIT" }
         }
@@ -334,7 +338,7 @@ fn transaction(session: &mut Session, statement: &TransactionStatement) -> SqlRe
             session.end_transaction(false);
             if *chain {
                 session.transaction = Transaction::Block;
-                session.settings.write().begin();
+                session.begin_settings();
             }
             "ROLLBACK"
         }
@@ -385,10 +389,38 @@ fn savepoint(session: &Session, name: &str) -> SqlResult<usize> {
     session.savepoints.iter().rposition(|s| s == name).ok_or_else(missing)
 }
 
+/// SET TRANSACTION comes before any query: what a query has read, it has read under the mode that was.
+fn check_may_set_modes(session: &mut Session, modes: &TransactionModes) -> SqlResult<()> {
+    if session.transaction == Transaction::Idle {
+        let message = "SET TRANSACTION can only be used in transaction blocks";
+        session.notices.push(SqlError::new(SqlState::NoActiveSqlTransaction, message));
+    }
+    let late = |what: &str, when: &str| {
+        Err(SqlError::new(SqlState::ActiveSqlTransaction, format!("SET TRANSACTION {what} must {when}")))
+    };
+    let changes = |name: &str, value: &str| session.settings.read().show(name).is_ok_and(|now| now != value);
+    if modes.isolation.as_deref().is_some_and(|i| changes("transaction_isolation", i)) {
+        if session.has_queried {
+            return late("ISOLATION LEVEL", "be called before any query");
+        }
+        if !session.savepoints.is_empty() {
+            return late("ISOLATION LEVEL", "not be called in a subtransaction");
+        }
+    }
+    if modes.deferrable.is_some() {
+        if !session.savepoints.is_empty() {
+            return late("[NOT] DEFERRABLE", "not be called within a subtransaction");
+        }
+        if session.has_queried {
+            return late("[NOT] DEFERRABLE", "be called before any query");
+        }
+    }
+    Ok(())
+}
+
 fn set_modes(session: &mut Session, modes: &TransactionModes, later: bool) -> SqlResult<()> {
     if modes.read_only == Some(false) && !later {
-        let message = "cannot set transaction read-write mode: the data directory is served read-only";
-        return Err(SqlError::new(SqlState::ReadOnlySqlTransaction, message));
+        return Err(read_write_refused());
     }
     let (prefix, scope) = if later { ("default_transaction_", Scope::Session) } else { ("transaction_", Scope::Local) };
     let mut settings = session.settings.write();
@@ -404,6 +436,18 @@ fn set_modes(session: &mut Session, modes: &TransactionModes, later: bool) -> Sq
         put("deferrable", if deferrable { "on" } else { "off" })?;
     }
     Ok(())
+}
+
+/// `25006`: no transaction of a directory that is served read-only can write.
+fn read_write_refused() -> SqlError {
+    let message = "cannot set transaction read-write mode: the data directory is served read-only";
+    SqlError::new(SqlState::ReadOnlySqlTransaction, message)
+}
+
+/// Fails where a setting would make the transaction one that can write.
+pub(crate) fn check_stays_read_only(settings: &Settings, name: &str) -> SqlResult<()> {
+    let is_it = name.eq_ignore_ascii_case("transaction_read_only");
+    if is_it && !settings.bool("transaction_read_only") { Err(read_write_refused()) } else { Ok(()) }
 }
 
 fn set(session: &mut Session, name: &str, value: Option<&[String]>, local: bool) -> SqlResult<()> {
@@ -424,7 +468,9 @@ fn set(session: &mut Session, name: &str, value: Option<&[String]>, local: bool)
             let quoted: Vec<String> = items.iter().map(|i| stegodon_catalog::keywords::quote_identifier(i)).collect();
             settings.set(name, &quoted.join(", "), scope, superuser)
         }
-    }
+    }?;
+    // The statement fails, and with it what it set.
+    check_stays_read_only(&settings, name)
 }
 
 /// A session stays who it is: another role's privileges are never pretended.
@@ -442,5 +488,5 @@ fn show(session: &Session, name: &str) -> SqlResult<Rows> {
         let rows = settings.show_all().map(|(n, v, d)| vec![n.to_owned(), v, d.to_owned()]);
         return table(&["name", "setting", "description"], rows);
     }
-    text_rows(name, vec![settings.show(name)?])
+    text_rows(settings.name_of(name).unwrap_or(name), vec![settings.show(name)?])
 }

@@ -71,6 +71,8 @@ pub struct Session {
     pub(crate) cancel: Arc<CancelFlag>,
     pub(crate) transaction: Transaction,
     pub(crate) transaction_start_us: i64,
+    /// Whether a query has run in the transaction: its isolation level is settled.
+    pub(crate) has_queried: bool,
     /// Names of savepoints, the innermost last.
     pub(crate) savepoints: Vec<String>,
     pub(crate) prepared: HashMap<String, Arc<Prepared>>,
@@ -101,6 +103,9 @@ impl Session {
         settings.set_internal("server_encoding", encoding_name(encoding))?;
         settings.set_internal("is_superuser", if role.superuser { "on" } else { "off" })?;
         settings.set_internal("session_authorization", user)?;
+        // What the directory is served as; a client may look for a server that can write.
+        settings.set_internal("default_transaction_read_only", "on")?;
+        settings.set_internal("transaction_read_only", "on")?;
         for (name, value) in options {
             settings.set_at_start(name, value, Source::Client, None)?;
         }
@@ -120,6 +125,7 @@ impl Session {
             cancel,
             transaction: Transaction::Idle,
             transaction_start_us: now_us(),
+            has_queried: false,
             savepoints: Vec::new(),
             prepared: HashMap::new(),
             portals: HashMap::new(),
@@ -161,8 +167,9 @@ impl Session {
     pub fn begin_statement(&mut self) -> SqlResult<()> {
         self.cluster.storage().check_at_rest()?;
         self.cancel.clear();
-        if self.transaction == Transaction::Idle {
+        if self.transaction == Transaction::Idle && self.settings.read().depth() == 0 {
             self.transaction_start_us = now_us();
+            self.begin_settings();
         }
         let source = self.settings.read().text("search_path").to_owned();
         if source != self.path_source {
@@ -170,6 +177,14 @@ impl Session {
             (self.path_source, self.view) = view(&catalog, &self.settings.read(), self.user.oid)?;
         }
         Ok(())
+    }
+
+    /// A transaction's settings begin, of a block or of one statement: SET LOCAL lasts as long.
+    pub(crate) fn begin_settings(&mut self) {
+        let mut settings = self.settings.write();
+        if settings.depth() == 0 {
+            settings.begin();
+        }
     }
 
     /// Fails with 25P02 in a failed block.
@@ -181,10 +196,12 @@ impl Session {
         Err(SqlError::new(SqlState::InFailedSqlTransaction, message))
     }
 
-    /// Notes that a statement has failed.
+    /// Notes that a statement has failed. Outside a block, what it and those before it in its string did is undone.
     pub fn failed(&mut self) {
-        if self.transaction == Transaction::Block {
-            self.transaction = Transaction::Failed;
+        match self.transaction {
+            Transaction::Block => self.transaction = Transaction::Failed,
+            Transaction::Idle => self.end_transaction(false),
+            Transaction::Failed => {}
         }
     }
 
@@ -232,8 +249,9 @@ impl Session {
     pub(crate) fn end_transaction(&mut self, commit: bool) {
         self.transaction = Transaction::Idle;
         self.savepoints.clear();
+        self.has_queried = false;
         let mut settings = self.settings.write();
-        if settings.depth() > 0 {
+        while settings.depth() > 0 {
             if commit { settings.commit() } else { settings.rollback() }
         }
         drop(settings);
@@ -257,9 +275,11 @@ impl Session {
         let settings = self.format();
         let cx = TypeContext::new(self.view.as_ref(), &settings);
         let ty = stegodon_types::TypeCatalog::type_desc(self.view.as_ref(), type_oid)?;
-        if format == crate::Format::Text && self.encoding == Encoding::Utf8 && std::str::from_utf8(bytes).is_err() {
-            let message = "invalid byte sequence for encoding \"UTF8\"";
-            return Err(SqlError::new(SqlState::CharacterNotInRepertoire, message));
+        if format == crate::Format::Text
+            && self.encoding == Encoding::Utf8
+            && let Err(error) = std::str::from_utf8(bytes)
+        {
+            return Err(crate::wire::not_utf8(bytes.get(error.valid_up_to()..).unwrap_or_default()));
         }
         match format {
             crate::Format::Text => stegodon_types::text_in(&cx, &ty, bytes, -1),

@@ -26,6 +26,19 @@ impl Severity {
     }
 }
 
+/// `22021`, naming the character that `bytes` begin with as PostgreSQL does: by the length that its first byte announces.
+pub(crate) fn not_utf8(bytes: &[u8]) -> SqlError {
+    let announced = match bytes.first() {
+        Some(0xc0..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf7) => 4,
+        _ => 1,
+    };
+    let shown: Vec<String> = bytes.iter().take(announced).map(|b| format!("0x{b:02x}")).collect();
+    let message = format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
+    SqlError::new(SqlState::CharacterNotInRepertoire, message)
+}
+
 /// Bytes kept back before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
 /// The longest message taken from a client that is not yet known.
@@ -39,18 +52,21 @@ pub(crate) struct Wire<S> {
     input: BytesMut,
     output: Vec<u8>,
     context: DecodeContext,
+    /// What is wrong with the text of the message last read.
+    text: SqlResult<()>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Wire<S> {
     pub(crate) fn new(socket: S) -> Self {
         let context = DecodeContext::new(ProtocolVersion::PROTOCOL3_0);
-        Self { socket, input: BytesMut::with_capacity(1024), output: Vec::with_capacity(1024), context }
+        Self { socket, input: BytesMut::with_capacity(1024), output: Vec::with_capacity(1024), context, text: Ok(()) }
     }
 
     /// The next message; `None` once the client is gone.
     pub(crate) async fn read(&mut self) -> SqlResult<Option<PgWireFrontendMessage>> {
         loop {
             self.check_length()?;
+            self.text = self.check_text();
             // The codec trusts the counts inside a message and panics where they lie.
             let decode = std::panic::AssertUnwindSafe(|| PgWireFrontendMessage::decode(&mut self.input, &self.context));
             let message = std::panic::catch_unwind(decode);
@@ -63,6 +79,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Wire<S> {
                 Ok(_) => {}
             }
         }
+    }
+
+    /// Whether the text of the message last read was in the client's encoding. The codec would read it anyhow, with U+FFFD in
+    /// place of what is not.
+    pub(crate) fn text(&self) -> SqlResult<()> {
+        self.text.clone()
+    }
+
+    /// Looks at a whole Query or Parse in the buffer.
+    fn check_text(&self) -> SqlResult<()> {
+        let Some((b'Q' | b'P', rest)) = self.input.split_first() else { return Ok(()) };
+        let Some((word, rest)) = rest.split_first_chunk::<4>() else { return Ok(()) };
+        let length = (u32::from_be_bytes(*word) as usize).saturating_sub(4);
+        let Some(body) = rest.get(..length) else { return Ok(()) };
+        // A Query is one string, a Parse two and then numbers.
+        let strings = if self.input.first() == Some(&b'Q') { 1 } else { 2 };
+        for text in body.split(|b| *b == 0).take(strings) {
+            if let Err(error) = std::str::from_utf8(text) {
+                return Err(not_utf8(text.get(error.valid_up_to()..).unwrap_or_default()));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a message by its length word, before its bytes are waited for.

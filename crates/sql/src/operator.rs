@@ -196,7 +196,10 @@ impl Analyzer<'_> {
             return wrong(self, "op ANY/ALL (array) requires operator not to return a set");
         }
         let [declared_left, declared_element] = declared;
-        let Some(declared_array) = self.array_type(declared_element) else {
+        // An operator over any array takes the array's elements as they are, and those have no array type of their own.
+        let polymorphic = array_type != UNKNOWN && crate::polymorphic::is_polymorphic(op.right);
+        let declared_array = if polymorphic { Some(array_type) } else { self.array_type(declared_element) };
+        let Some(declared_array) = declared_array else {
             return Err(self.error_at(
                 location,
                 SqlState::UndefinedObject,

@@ -12,7 +12,7 @@ use crate::names::node_name;
 use crate::oids;
 
 /// The system columns: name, number, type.
-const SYSTEM_COLUMNS: [(&str, i16, Oid); 6] = [
+pub(crate) const SYSTEM_COLUMNS: [(&str, i16, Oid); 6] = [
     ("ctid", -1, oids::TID),
     ("xmin", -2, oids::XID),
     ("cmin", -3, oids::CID),

@@ -6,7 +6,8 @@
 //!   inside the rule               ->  checked as the view's owner, unless the view is security_invoker
 //! ```
 //!
-//! Also replaced here: Vars of a stored query that point at a join's own entry, which analysis never makes.
+//! Also replaced here: Vars of a stored query that point at a join's own entry, which analysis never makes, and columns
+//! that are stored nowhere (`expand`).
 
 use stegodon_catalog::Catalog;
 use stegodon_catalog::rows::Relation;
@@ -18,7 +19,9 @@ use stegodon_nodes::{Expr, Query, reader};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::context::{AnalyzeContext, Analyzer, ParamTypes, STACK_BYTES, STACK_RED_ZONE_BYTES};
+use crate::expand::expand;
 use crate::oids;
+use crate::sides::conform_sides;
 
 /// One relation that a query reads, and on whose behalf.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +94,6 @@ impl Rewriter<'_> {
                         let expanded = self.view(rel)?;
                         entry.security_barrier = option(rel, "security_barrier");
                         entry.kind = RangeTableKind::Subquery(Box::new(expanded));
-                    } else {
-                        self.check_generated(rel, &entry.selected_columns)?;
                     }
                 }
                 RangeTableKind::Function { functions, .. } => {
@@ -115,7 +116,9 @@ impl Rewriter<'_> {
             }
             Ok(())
         });
-        exprs
+        exprs?;
+        conform_sides(query, self.cx)?;
+        expand(query, self.catalog)
     }
 
     fn sublinks(&mut self, e: &mut Expr) -> SqlResult<()> {
@@ -145,15 +148,6 @@ impl Rewriter<'_> {
             )
             .hint("Use the REFRESH MATERIALIZED VIEW command.")),
             _ => Ok(()),
-        }
-    }
-
-    /// Virtual generated columns are stored nowhere.
-    fn check_generated(&self, rel: &Relation, columns: &[AttrNumber]) -> SqlResult<()> {
-        let read = |n: AttrNumber| columns.contains(&n) || columns.contains(&AttrNumber(0));
-        match rel.attributes.iter().find(|a| a.generated == b'v' && !a.dropped && read(a.number)) {
-            Some(a) => Err(SqlError::unsupported(format_args!("virtual generated column \"{}\"", a.name))),
-            None => Ok(()),
         }
     }
 

@@ -226,7 +226,8 @@ fn stand_in(c: &SideColumn) -> Expr {
     var
 }
 
-fn leftmost_relation(operation: &SetOperation) -> usize {
+/// The first leaf.
+pub(crate) fn leftmost_relation(operation: &SetOperation) -> usize {
     let mut at = operation;
     loop {
         match &at.left {

@@ -223,6 +223,11 @@ impl Settings {
         }
     }
 
+    /// A setting's own name, however it was written.
+    pub fn name_of(&self, name: &str) -> Option<&'static str> {
+        self.slot(name).map(|(setting, _)| setting.name)
+    }
+
     /// SHOW.
     pub fn show(&self, name: &str) -> SqlResult<String> {
         if let Some((setting, slot)) = self.slot(name) {

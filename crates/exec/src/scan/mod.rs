@@ -9,6 +9,7 @@
 //! batch that has left a scan holds no pin.
 
 mod bitmap;
+mod endpoint;
 mod heap_rows;
 mod index;
 mod index_only;
@@ -22,7 +23,7 @@ pub(crate) use heap_rows::{HeapRows, RowBuffer, column_of};
 pub(crate) use index::IndexScan;
 pub(crate) use index_only::IndexOnlyScan;
 pub(crate) use keys::IndexKeys;
-pub(crate) use relation::{open_index, open_table};
+pub use relation::Opener;
 pub(crate) use sequential::SequentialScan;
 pub(crate) use tid::{TidRangeScan, TidScan};
 

@@ -38,8 +38,16 @@ impl GroupAggregate for Count {
         Ok(vec![Arc::new(Int64Array::from(take_groups(&mut self.counts, emit)))])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        Ok(Arc::new(Int64Array::from(take_groups(&mut self.counts, emit))))
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        Ok(Arc::new(Int64Array::from(first(&self.counts, n_groups).to_vec())))
+    }
+
+    fn n_groups(&self) -> usize {
+        self.counts.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        take_groups(&mut self.counts, emit);
     }
 
     fn grow(&mut self, n_groups: usize) {

@@ -135,9 +135,17 @@ impl GroupAggregate for Moments {
         Ok(vec![column(|s| s.n), column(|s| s.sx), column(|s| s.sxx)])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let sums = take_groups(&mut self.sums, emit);
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        let sums = first(&self.sums, n_groups);
         Ok(Arc::new(sums.iter().map(|s| s.result(self.moment)).collect::<Float64Array>()))
+    }
+
+    fn n_groups(&self) -> usize {
+        self.sums.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        take_groups(&mut self.sums, emit);
     }
 
     fn grow(&mut self, n_groups: usize) {

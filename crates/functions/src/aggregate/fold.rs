@@ -24,8 +24,8 @@ impl<In, Acc, First, Step, Merge> Fold<In, Acc, First, Step, Merge> {
 }
 
 /// Both what a column is read as and what it is built of.
-pub(super) trait Number: for<'a> Arg<'a> + Ret + Default + Send {}
-impl<T: for<'a> Arg<'a> + Ret + Default + Send> Number for T {}
+pub(super) trait Number: for<'a> Arg<'a> + Ret + Default + Copy + Send {}
+impl<T: for<'a> Arg<'a> + Ret + Default + Copy + Send> Number for T {}
 
 fn finish<Acc: Number>(states: Vec<Acc>, seen: Vec<bool>) -> ArrayRef {
     let mut out = Acc::builder(states.len());
@@ -83,8 +83,17 @@ where
         Ok(vec![finish(take_groups(&mut self.states, emit), take_groups(&mut self.seen, emit))])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        Ok(finish(take_groups(&mut self.states, emit), take_groups(&mut self.seen, emit)))
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        Ok(finish(first(&self.states, n_groups).to_vec(), first(&self.seen, n_groups).to_vec()))
+    }
+
+    fn n_groups(&self) -> usize {
+        self.seen.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        take_groups(&mut self.states, emit);
+        take_groups(&mut self.seen, emit);
     }
 
     fn grow(&mut self, n_groups: usize) {

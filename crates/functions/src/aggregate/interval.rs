@@ -105,10 +105,18 @@ impl GroupAggregate for Intervals {
         Ok(vec![totals, count(|s| s.finite), count(|s| s.late), count(|s| s.early)])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let sums = take_groups(&mut self.sums, emit);
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        let sums = first(&self.sums, n_groups);
         let results: Vec<Option<Interval>> = sums.iter().map(|s| s.result(self.average)).collect::<SqlResult<_>>()?;
         column(results.into_iter())
+    }
+
+    fn n_groups(&self) -> usize {
+        self.sums.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        take_groups(&mut self.sums, emit);
     }
 
     fn grow(&mut self, n_groups: usize) {

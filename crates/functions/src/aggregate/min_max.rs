@@ -83,8 +83,16 @@ impl GroupAggregate for MinMax {
         Ok(vec![self.slots.take(emit)?])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        self.slots.take(emit)
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        self.slots.peek(n_groups)
+    }
+
+    fn n_groups(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        self.slots.discard(emit);
     }
 
     fn grow(&mut self, n_groups: usize) {

@@ -18,18 +18,25 @@ mod count;
 mod float;
 mod fold;
 mod interval;
+mod json;
 mod min_max;
 mod numeric;
 mod ordered;
+mod ordered_set;
+mod ranges;
 mod regression;
 mod table;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
-use stegodon_nodes::expr::{Aggref, AggregateKind};
-use stegodon_types::{Collation, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, names::sql_name, oids};
+use stegodon_format::ids::AttrNumber;
+use stegodon_nodes::Expr;
+use stegodon_nodes::expr::{Aggref, AggregateKind, TargetEntry, WindowFunc};
+use stegodon_types::{Collation, Datum, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, names::sql_name, oids};
 
+use crate::compile::row_names;
 use crate::eval::layout_of;
 
 use crate::{CompileContext, EvalContext, Evaluator};
@@ -51,8 +58,22 @@ pub trait GroupAggregate: Send {
     fn merge(&mut self, cx: &EvalContext<'_>, states: &[ArrayRef], groups: &[usize], n_groups: usize) -> SqlResult<()>;
     /// Hands out groups as states.
     fn state(&mut self, emit: Emit) -> SqlResult<Vec<ArrayRef>>;
-    /// Hands out groups as results. Groups that no row reached are those below `n_groups` of the last call.
-    fn evaluate(&mut self, cx: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef>;
+    /// The results of the first groups as they are now: they stay, and rows may be added after.
+    fn results(&mut self, cx: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef>;
+    /// How many groups there are. Groups that no row reached are those below `n_groups` of the last call.
+    fn n_groups(&self) -> usize;
+    /// Drops groups.
+    fn discard(&mut self, emit: Emit);
+    /// Hands out groups as results.
+    fn evaluate(&mut self, cx: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
+        let n_groups = match emit {
+            Emit::All => self.n_groups(),
+            Emit::First(n) => n.min(self.n_groups()),
+        };
+        let results = self.results(cx, n_groups)?;
+        self.discard(emit);
+        Ok(results)
+    }
     /// Makes room for groups that no row may reach: they have the aggregate's value over no rows.
     fn grow(&mut self, n_groups: usize);
     /// How much memory it holds.
@@ -66,6 +87,10 @@ pub(crate) struct AggregateInfo {
     pub result_type: Arc<TypeDesc>,
     pub layout: Layout,
     pub collation: Collation,
+    /// The direct arguments of an ordered-set aggregate, which read no column.
+    pub direct: Vec<Arc<Evaluator>>,
+    /// Of each argument that is a record written as `ROW(…)`, its columns' names.
+    pub row_names: Vec<Option<Vec<String>>>,
 }
 
 impl AggregateInfo {
@@ -117,7 +142,8 @@ pub fn aggregate(aggref: &Aggref, cx: &CompileContext<'_>) -> SqlResult<Aggregat
             None => format!("aggregate with OID {} ({args})", aggref.function),
         }
     };
-    if aggref.kind != AggregateKind::Normal || !aggref.direct_args.is_empty() {
+    let reads_column = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Var(_)));
+    if aggref.kind == AggregateKind::Hypothetical || aggref.direct_args.iter().any(reads_column) {
         return Err(SqlError::unsupported(name()));
     }
     // max and min of the catalogs' vectors compare as arrays do, which their own order does not.
@@ -134,6 +160,8 @@ pub fn aggregate(aggref: &Aggref, cx: &CompileContext<'_>) -> SqlResult<Aggregat
         layout: layout_of(&result_type)?,
         result_type,
         collation: cx.types.collation(aggref.input_collation)?,
+        row_names: aggref.args.iter().map(|t| row_names(&t.expr)).collect(),
+        direct: aggref.direct_args.iter().map(|e| Evaluator::compile(e, cx).map(Arc::new)).collect::<SqlResult<_>>()?,
     };
     let arguments = aggref.args.iter().map(|t| Evaluator::compile(&t.expr, cx)).collect::<SqlResult<Vec<_>>>()?;
     let filter = aggref.filter.as_ref().map(|f| Evaluator::compile(f, cx)).transpose()?;
@@ -145,6 +173,39 @@ pub fn aggregate(aggref: &Aggref, cx: &CompileContext<'_>) -> SqlResult<Aggregat
     // A fault in the call shows now, not at the first row.
     (function.create)(&info)?;
     Ok(AggregatePlan { info, function, order, arguments, filter, state_layouts })
+}
+
+/// Compiles a plain aggregate that is called over a window. One accumulator serves a whole partition: [`Accumulator::push`]
+/// rows as the frame's end moves on, read [`Accumulator::result`] as often as needed, and where the frame's start moves,
+/// [`Accumulator::reset`] and push the new frame.
+pub fn window_aggregate(call: &WindowFunc, cx: &CompileContext<'_>) -> SqlResult<AggregatePlan> {
+    let args = call.args.iter().enumerate().map(|(n, expr)| TargetEntry {
+        expr: expr.clone(),
+        resno: AttrNumber(n as i16 + 1),
+        name: None,
+        sort_group_ref: 0,
+        origin_table: Oid(0),
+        origin_column: AttrNumber(0),
+        junk: false,
+    });
+    let call = Aggref {
+        function: call.function,
+        result_type: call.result_type,
+        collation: call.collation,
+        input_collation: call.input_collation,
+        arg_types: call.args.iter().map(Expr::type_oid).collect(),
+        direct_args: Vec::new(),
+        args: args.collect(),
+        order_by: Vec::new(),
+        distinct: Vec::new(),
+        filter: call.filter.clone(),
+        star: call.star,
+        variadic: false,
+        kind: AggregateKind::Normal,
+        levels_up: 0,
+        location: None,
+    };
+    aggregate(&call, cx)
 }
 
 impl AggregatePlan {
@@ -259,6 +320,33 @@ impl Accumulator {
         self.inner.evaluate(cx, emit)
     }
 
+    /// The results of the first groups as they are now. The groups stay and more rows may be added: this is what a
+    /// window's moving frame reads.
+    pub fn results(&mut self, cx: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        self.inner.grow(n_groups);
+        self.inner.results(cx, n_groups)
+    }
+
+    /// Forgets everything: as new.
+    pub fn reset(&mut self) {
+        self.inner.discard(Emit::All);
+    }
+
+    /// Adds rows `rows` of the columns to one group: the way of a window frame, whose single group is 0.
+    pub fn push(&mut self, cx: &EvalContext<'_>, args: &[ArrayRef], rows: Range<usize>) -> SqlResult<()> {
+        if args.iter().any(|a| a.len() < rows.end) || rows.start > rows.end {
+            return Err(SqlError::internal("a window's frame reaches beyond its columns"));
+        }
+        let args: Vec<ArrayRef> = args.iter().map(|a| a.slice(rows.start, rows.len())).collect();
+        self.inner.grow(1);
+        self.inner.update(cx, &args, &vec![0; rows.len()], 1)
+    }
+
+    /// The result over the rows pushed so far, as an array of one value.
+    pub fn result(&mut self, cx: &EvalContext<'_>) -> SqlResult<ArrayRef> {
+        self.results(cx, 1)
+    }
+
     /// How much memory it holds.
     pub fn memory_bytes(&self) -> usize {
         self.inner.memory_bytes()
@@ -274,6 +362,16 @@ pub(crate) fn take_groups<T>(from: &mut Vec<T>, emit: Emit) -> Vec<T> {
             std::mem::replace(from, rest)
         }
     }
+}
+
+/// The first groups, all where there are fewer.
+pub(crate) fn first<T>(groups: &[T], n_groups: usize) -> &[T] {
+    groups.get(..n_groups).unwrap_or(groups)
+}
+
+/// Direct argument `n`.
+pub(crate) fn direct(cx: &EvalContext<'_>, info: &AggregateInfo, n: usize) -> SqlResult<Option<Datum>> {
+    info.direct.get(n).ok_or_else(|| SqlError::internal("an aggregate has too few arguments"))?.evaluate_const(cx)
 }
 
 /// Argument `n`.

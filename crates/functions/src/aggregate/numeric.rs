@@ -138,12 +138,20 @@ impl GroupAggregate for NumericSums {
         Ok(vec![counts(groups.iter().map(|g| g.count)), numerics(groups.iter().map(|g| Ok(g.sum.sum())))?])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let groups = take_groups(&mut self.groups, emit);
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        let groups = first(&self.groups, n_groups);
         numerics(groups.iter().map(|g| match (g.sum.sum(), self.ask) {
             (Some(sum), Ask::Average) => sum.div(&Numeric::from(g.count)).map(Some),
             (sum, _) => Ok(sum),
         }))
+    }
+
+    fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        take_groups(&mut self.groups, emit);
     }
 
     fn grow(&mut self, n_groups: usize) {
@@ -202,7 +210,7 @@ impl GroupAggregate for NumericVariances {
         ])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
         let (sample, root) = match self.moment {
             Moment::VariancePopulation => (false, false),
             Moment::DeviationPopulation => (false, true),
@@ -210,8 +218,16 @@ impl GroupAggregate for NumericVariances {
             Moment::DeviationSample => (true, true),
             Moment::Average => return Err(SqlError::internal("an average is no variance")),
         };
-        let groups = take_groups(&mut self.groups, emit);
+        let groups = first(&self.groups, n_groups);
         numerics(groups.iter().map(|g| g.finish(sample, root)))
+    }
+
+    fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        take_groups(&mut self.groups, emit);
     }
 
     fn grow(&mut self, n_groups: usize) {

@@ -277,14 +277,25 @@ impl GroupAggregate for Ordered {
         Ok(vec![out.finish()?])
     }
 
-    fn evaluate(&mut self, cx: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let records = take_groups(&mut self.records, emit);
-        self.plain.grow(records.len());
-        for (group, record) in records.iter().enumerate() {
-            self.held_bytes = self.held_bytes.saturating_sub(record.len());
-            self.feed(cx, record, group)?;
-        }
+    fn results(&mut self, cx: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        let records = std::mem::take(&mut self.records);
+        // What an error left behind does not count.
+        self.plain.discard(Emit::All);
+        let wanted = super::first(&records, n_groups);
+        self.plain.grow(wanted.len());
+        let fed = wanted.iter().enumerate().try_for_each(|(group, record)| self.feed(cx, record, group));
+        self.records = records;
+        fed?;
         self.plain.evaluate(cx, Emit::All)
+    }
+
+    fn n_groups(&self) -> usize {
+        self.records.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        let freed: usize = take_groups(&mut self.records, emit).iter().map(Vec::len).sum();
+        self.held_bytes = self.held_bytes.saturating_sub(freed);
     }
 
     fn grow(&mut self, n_groups: usize) {

@@ -164,9 +164,17 @@ impl GroupAggregate for Regressions {
         ])
     }
 
-    fn evaluate(&mut self, _: &EvalContext<'_>, emit: Emit) -> SqlResult<ArrayRef> {
-        let sums = take_groups(&mut self.sums, emit);
+    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+        let sums = first(&self.sums, n_groups);
         Ok(Arc::new(sums.iter().map(|s| s.result(self.ask)).collect::<Float64Array>()))
+    }
+
+    fn n_groups(&self) -> usize {
+        self.sums.len()
+    }
+
+    fn discard(&mut self, emit: Emit) {
+        take_groups(&mut self.sums, emit);
     }
 
     fn grow(&mut self, n_groups: usize) {

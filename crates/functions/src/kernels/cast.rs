@@ -1,6 +1,6 @@
 //! Casts among whole numbers and floats, and gcd and lcm.
 
-use stegodon_types::{SqlError, SqlResult, SqlState};
+use stegodon_types::{Layout, SqlError, SqlResult, SqlState};
 
 use super::float::underflow;
 use super::int::{int2_range, int4_range, int8_range};
@@ -32,6 +32,11 @@ fn to_f32(v: f64) -> SqlResult<f32> {
     if r == 0.0 && v != 0.0 { Err(underflow()) } else { Ok(r) }
 }
 
+/// Bytes, the highest first, as a number.
+fn of_bytes(v: &[u8], max: usize, error: fn() -> SqlError) -> SqlResult<i64> {
+    if v.len() > max { Err(error()) } else { Ok(v.iter().fold(0, |n, b| n << 8 | i64::from(*b))) }
+}
+
 fn gcd(a: i64, b: i64) -> u64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
@@ -49,7 +54,14 @@ fn lcm(a: i64, b: i64) -> u128 {
 
 /// Casts.
 pub(crate) static KERNELS: &[Entry] = &[
-    (313, |c| map1(c, |v: i16| Ok(i32::from(v)))),
+    (313, |c| {
+        // The implicit casts of int2 to oid and the reg types name this function too.
+        if c.info.layout == Layout::UInt32 {
+            map1(c, |v: i16| Ok(i32::from(v) as u32))
+        } else {
+            map1(c, |v: i16| Ok(i32::from(v)))
+        }
+    }),
     (754, |c| map1(c, |v: i16| Ok(i64::from(v)))),
     (481, |c| map1(c, |v: i32| Ok(i64::from(v)))),
     (314, |c| map1(c, |v: i32| i16::try_from(v).map_err(|_| int2_range()))),
@@ -69,6 +81,12 @@ pub(crate) static KERNELS: &[Entry] = &[
         })
     }),
     (77, |c| map1(c, |v: u8| Ok(i32::from(v as i8)))),
+    (6367, |c| write1(c, |v: i16, out| Ok(out.extend_from_slice(&v.to_be_bytes())))),
+    (6368, |c| write1(c, |v: i32, out| Ok(out.extend_from_slice(&v.to_be_bytes())))),
+    (6369, |c| write1(c, |v: i64, out| Ok(out.extend_from_slice(&v.to_be_bytes())))),
+    (6370, |c| map1(c, |v: &[u8]| Ok(of_bytes(v, 2, int2_range)? as i16))),
+    (6371, |c| map1(c, |v: &[u8]| Ok(of_bytes(v, 4, int4_range)? as i32))),
+    (6372, |c| map1(c, |v: &[u8]| of_bytes(v, 8, int8_range))),
     (236, |c| map1(c, |v: i16| Ok(f32::from(v)))),
     (235, |c| map1(c, |v: i16| Ok(f64::from(v)))),
     (318, |c| map1(c, |v: i32| Ok(v as f32))),

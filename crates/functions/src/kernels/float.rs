@@ -22,22 +22,22 @@ fn input_range() -> SqlError {
 
 macro_rules! checked {
     ($t:ident: $add:ident $sub:ident $mul:ident $div:ident) => {
-        fn $add(a: $t, b: $t) -> SqlResult<$t> {
+        pub(super) fn $add(a: $t, b: $t) -> SqlResult<$t> {
             let r = a + b;
             if r.is_infinite() && !a.is_infinite() && !b.is_infinite() { Err(overflow()) } else { Ok(r) }
         }
-        fn $sub(a: $t, b: $t) -> SqlResult<$t> {
+        pub(super) fn $sub(a: $t, b: $t) -> SqlResult<$t> {
             let r = a - b;
             if r.is_infinite() && !a.is_infinite() && !b.is_infinite() { Err(overflow()) } else { Ok(r) }
         }
-        fn $mul(a: $t, b: $t) -> SqlResult<$t> {
+        pub(super) fn $mul(a: $t, b: $t) -> SqlResult<$t> {
             let r = a * b;
             if r.is_infinite() && !a.is_infinite() && !b.is_infinite() {
                 return Err(overflow());
             }
             if r == 0.0 && a != 0.0 && b != 0.0 { Err(underflow()) } else { Ok(r) }
         }
-        fn $div(a: $t, b: $t) -> SqlResult<$t> {
+        pub(super) fn $div(a: $t, b: $t) -> SqlResult<$t> {
             if b == 0.0 && !a.is_nan() {
                 return Err(division_by_zero());
             }

@@ -2,25 +2,33 @@
 //! to [`FAMILIES`] and nothing else.
 
 pub mod array;
+pub(crate) mod bits;
 pub mod boolean;
 pub mod bytea;
 pub mod case;
 pub mod cast;
 pub mod catalogs;
 pub mod compare;
+mod crossed;
 mod datetime;
 mod datetime_format;
 mod datetime_make;
 pub(crate) mod datetime_math;
-mod datetime_part;
+pub(crate) mod datetime_part;
 pub mod float;
 pub mod format;
 pub mod hash;
 pub mod int;
 mod json;
+mod json_edit;
+pub(crate) mod json_make;
 pub mod like;
+mod lsn;
+mod macaddr;
+mod money;
 mod network;
 pub mod numeric;
+pub(crate) mod range;
 pub mod regex;
 pub mod session;
 pub mod text;
@@ -30,8 +38,11 @@ use crate::kernel::Entry;
 /// All tables. An OID is in one of them only (a test walks them).
 pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
     &[
+        bits::KERNELS,
         boolean::KERNELS,
         compare::KERNELS,
+        crossed::KERNELS,
+        crossed::PATTERN,
         int::ARITHMETIC,
         int::UNARY_AND_BITS,
         cast::KERNELS,
@@ -53,5 +64,15 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
     ],
     float::UNARY,
     &[datetime::OPERATORS, datetime::CASTS, datetime_format::KERNELS, datetime_part::KERNELS, datetime_make::KERNELS],
-    &[json::JSONB, json::JSON, network::KERNELS],
+    &[
+        json::JSONB,
+        json::JSON,
+        json_edit::KERNELS,
+        json_make::KERNELS,
+        lsn::KERNELS,
+        macaddr::KERNELS,
+        money::KERNELS,
+        network::KERNELS,
+        range::KERNELS,
+    ],
 ];

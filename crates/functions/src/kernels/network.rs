@@ -78,8 +78,33 @@ fn text(call: &Call<'_>, masked: bool) -> SqlResult<Column> {
     })
 }
 
-/// Kernels. `abbrev(cidr)` and sums with numbers are left out.
+/// The address so much further on, its mask kept.
+fn moved(v: &Inet, by: i128) -> SqlResult<Inet> {
+    let shift = 128 - u32::from(v.max_bits());
+    let number = (v.number() >> shift) as i128;
+    // An IPv6 address may take all 128 bits, beyond i128.
+    let sum = if v.v6 { v.number().checked_add_signed(by) } else { u128::try_from(number + by).ok() };
+    match sum {
+        Some(sum) if v.v6 || sum >> 32 == 0 => Ok(with_number(v, sum << shift)),
+        _ => Err(SqlError::new(int8_range().state, "result is out of range")),
+    }
+}
+
+/// The smallest network that has both.
+fn merge(a: &Inet, b: &Inet) -> SqlResult<Inet> {
+    if a.v6 != b.v6 {
+        return Err(SqlError::new(SqlState::InvalidParameterValue, "cannot merge addresses from different families"));
+    }
+    let common = (a.number() ^ b.number()).leading_zeros() as u8;
+    Ok(Inet { bits: common.min(a.bits).min(b.bits), ..*a }.network())
+}
+
+/// Kernels. `abbrev(cidr)` is left out.
 pub(crate) static KERNELS: &[Entry] = &[
+    (2630, |c| write2(c, |v: &[u8], by: i64, out| put(moved(&inet(v)?, i128::from(by))?, out))),
+    (2631, |c| write2(c, |by: i64, v: &[u8], out| put(moved(&inet(v)?, i128::from(by))?, out))),
+    (2632, |c| write2(c, |v: &[u8], by: i64, out| put(moved(&inet(v)?, i128::from(by.wrapping_neg()))?, out))),
+    (4063, |c| write2(c, |a: &[u8], b: &[u8], out| put(merge(&inet(a)?, &inet(b)?)?, out))),
     (699, |c| text(c, false)),
     (730, |c| text(c, true)),
     (598, |c| {
