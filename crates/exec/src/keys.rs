@@ -31,8 +31,8 @@ pub(crate) struct KeyEncoding {
     collation: Collation,
     keeps: Keeps,
     own: bool,
-    /// An integer whose key is an int8, to be compared with other integers.
-    widen: bool,
+    /// What its values become first, to be compared with those of a wider type: integers int8, floats float8.
+    widened: Option<DataType>,
 }
 
 impl KeyEncoding {
@@ -48,7 +48,7 @@ impl KeyEncoding {
             }
         }
         let own = is_own_key(&ty);
-        Ok(Self { ty, layout, collation, keeps, own, widen: false })
+        Ok(Self { ty, layout, collation, keeps, own, widened: None })
     }
 
     /// Encodings under which values of two types compare; `None` where the operator itself must be asked.
@@ -69,19 +69,33 @@ impl KeyEncoding {
         }
         let integers = |k: &Self| matches!(k.ty.oid, oids::INT2 | oids::INT4 | oids::INT8);
         if integers(&left) && integers(&right) {
-            return Ok(Some((left.widened(), right.widened())));
+            return Ok(Some((left.as_int8(), right.as_int8())));
+        }
+        let floats = |k: &Self| matches!(k.ty.oid, oids::FLOAT4 | oids::FLOAT8);
+        if floats(&left) && floats(&right) {
+            let as_float8 = |k: Self| k.as_float8(execution);
+            return Ok(Some((as_float8(left)?, as_float8(right)?)));
         }
         Ok(None)
     }
 
-    fn widened(mut self) -> Self {
-        self.widen = true;
+    fn as_int8(mut self) -> Self {
+        self.widened = Some(DataType::Int64);
         self
+    }
+
+    fn as_float8(mut self, execution: &Execution) -> SqlResult<Self> {
+        if self.ty.oid != oids::FLOAT8 {
+            self.widened = Some(DataType::Float64);
+            self.ty = execution.view.type_desc(oids::FLOAT8)?;
+            self.layout = Layout::Float64;
+        }
+        Ok(self)
     }
 
     /// The Arrow type of the key.
     pub(crate) fn data_type(&self) -> DataType {
-        if self.widen {
+        if self.widened == Some(DataType::Int64) {
             DataType::Int64
         } else if self.own {
             self.layout.arrow()
@@ -92,15 +106,20 @@ impl KeyEncoding {
 
     /// Whether the value is its own key.
     pub(crate) fn is_own(&self) -> bool {
-        self.own && !self.widen
+        self.own && self.widened.is_none()
     }
 
     /// The keys of a column. NULL stays NULL.
     pub(crate) fn encode(&self, cx: &TypeContext<'_>, values: &ArrayRef) -> SqlResult<ArrayRef> {
-        if self.widen {
-            return arrow::compute::cast(values, &DataType::Int64).map_err(SqlError::internal);
-        }
-        if self.own {
+        let wide;
+        let values = match &self.widened {
+            None => values,
+            Some(wider) => {
+                wide = arrow::compute::cast(values, wider).map_err(SqlError::internal)?;
+                &wide
+            }
+        };
+        if self.own || self.widened == Some(DataType::Int64) {
             return Ok(Arc::clone(values));
         }
         let mut bytes = Vec::with_capacity(values.len() * 12);

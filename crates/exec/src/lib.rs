@@ -27,6 +27,7 @@ mod join;
 mod keys;
 mod limit;
 mod lower;
+mod lower_join;
 mod lower_scan;
 mod memory;
 mod nest_loop;

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use arrow::compute::SortOptions;
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::union::UnionExec;
@@ -13,7 +12,7 @@ use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, Evaluator, Input as ColumnInput, Side};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{BoolExpr, BoolKind, TargetEntry, Var, VarSource};
-use stegodon_plan::node::{GroupKey, Join, JoinClause, PlanKind, PlanNode, SortKey};
+use stegodon_plan::node::{GroupKey, PlanKind, PlanNode, SortKey};
 use stegodon_types::{SqlError, SqlResult, TypeCatalog};
 
 use crate::append::Append;
@@ -22,11 +21,9 @@ use crate::evaluate::{Evaluate, Targets};
 use crate::execution::Execution;
 use crate::initplan::Needs;
 use crate::instrument::instrument;
-use crate::join::{EquiJoin, hash_join, merge_join};
 use crate::keys::{Keeps, KeyEncoding};
 use crate::limit::Limit;
 use crate::memory::MemoryScope;
-use crate::nest_loop::NestLoop;
 use crate::operator::{OperatorExec, Physical, malformed};
 use crate::rows::{ResultRows, Values};
 use crate::sort::{SortColumn, append_keys, merge, sort};
@@ -40,15 +37,15 @@ pub(crate) struct Lowering<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
     /// The place of the first outer (left, only) column.
-    outer: usize,
+    pub(crate) outer: usize,
     /// The place of the first inner (right) column.
-    inner: usize,
+    pub(crate) inner: usize,
 }
 
 impl Columns {
     pub(crate) const ONLY: Columns = Columns { outer: 0, inner: 0 };
 
-    fn place(self, var: &Var) -> SqlResult<usize> {
+    pub(crate) fn place(self, var: &Var) -> SqlResult<usize> {
         let base = match var.source {
             VarSource::Outer => self.outer,
             VarSource::Inner => self.inner,
@@ -144,9 +141,9 @@ impl Lowering<'_> {
                 let merged = merge(self.execution, union, &columns)?;
                 self.evaluate(node, merged, Columns::ONLY)
             }
-            PlanKind::NestLoop(join) => self.nest_loop(node, join, &[], partitions),
-            PlanKind::HashJoin { join, clauses } => self.equi_join(node, join, clauses, partitions, true),
-            PlanKind::MergeJoin { join, clauses } => self.equi_join(node, join, clauses, partitions, false),
+            PlanKind::NestLoop(_) | PlanKind::HashJoin { .. } | PlanKind::MergeJoin { .. } => {
+                crate::lower_join::plan(self, node, partitions)
+            }
             PlanKind::Hash { child } | PlanKind::Materialize { child } => {
                 let child = self.node(child, partitions)?;
                 self.evaluate(node, child, Columns::ONLY)
@@ -295,123 +292,6 @@ impl Lowering<'_> {
             partitions,
         };
         Ok(OperatorExec::plan(operator, inputs, schema, partitions))
-    }
-
-    fn nest_loop(
-        &self,
-        node: &PlanNode,
-        join: &Join,
-        clauses: &[JoinClause],
-        partitions: usize,
-    ) -> SqlResult<Physical> {
-        if !join.params.is_empty() {
-            return Err(SqlError::unsupported("a nested loop with a parameterised inner side"));
-        }
-        let (outer, inner) = (self.node(&join.outer, partitions)?, self.node(&join.inner, 1)?);
-        let outer_width = outer.schema().fields().len();
-        let columns = Columns { outer: 0, inner: outer_width };
-        // The condition sees its two sides apart.
-        let variables = |var: &Var| {
-            let side = if var.source == VarSource::Inner { Side::Inner } else { Side::Outer };
-            Ok(ColumnInput { side, index: Columns::ONLY.place(var)? })
-        };
-        let conditions: Vec<Expr> =
-            clauses.iter().map(|c| c.clause.clone()).chain(join.filter.iter().cloned()).collect();
-        let shows_inner =
-            !matches!(join.kind, stegodon_nodes::query::JoinKind::Semi | stegodon_nodes::query::JoinKind::Anti);
-        let inner_fields = if shows_inner { inner.schema().fields().len() } else { 0 };
-        let (outer_schema, inner_schema) = (outer.schema(), inner.schema());
-        let types = outer_schema.fields().iter().chain(inner_schema.fields().iter().take(inner_fields));
-        let joined = schema(types.map(|f| f.data_type().clone()));
-        let operator = NestLoop {
-            execution: Arc::clone(self.execution),
-            node: node.id,
-            kind: join.kind,
-            filter: conjunction(&conditions).map(|c| self.compile_over(&c, &variables)).transpose()?,
-            needs: Needs::of(&conditions),
-            schema: Arc::clone(&joined),
-            inner_schema: inner.schema(),
-        };
-        let rows = OperatorExec::plan(operator, vec![outer, inner], joined, partitions);
-        let scoped = MemoryScope::plan(rows, self.execution.hash_mem_bytes.max(64 << 20));
-        self.evaluate(node, scoped, columns)
-    }
-
-    fn equi_join(
-        &self,
-        node: &PlanNode,
-        join: &Join,
-        clauses: &[JoinClause],
-        partitions: usize,
-        hashed: bool,
-    ) -> SqlResult<Physical> {
-        let keeps = if hashed { Keeps::Equality } else { Keeps::Order };
-        let mut encodings = Vec::with_capacity(clauses.len());
-        for clause in clauses {
-            let types = (clause.outer.type_oid(), clause.inner.type_oid());
-            match KeyEncoding::common(self.execution, types.0, types.1, clause.collation, keeps)? {
-                Some(encoding) => encodings.push(encoding),
-                // No key makes these two types comparable: the operator itself decides, pair by pair.
-                None => return self.nest_loop(node, join, clauses, partitions),
-            }
-        }
-        let side = |child: &PlanNode, exprs: Vec<&Expr>, partitions: usize, outer: bool| {
-            let lowered = self.node(child, partitions)?;
-            let width = lowered.schema().fields().len();
-            let (with_exprs, places) = self.append_exprs(lowered, &exprs, outer)?;
-            let columns =
-                places.into_iter().zip(&encodings).map(|(p, e)| (p, if outer { e.0.clone() } else { e.1.clone() }));
-            let (keyed, keys) = append_keys(self.execution, with_exprs, &columns.collect::<Vec<_>>());
-            Ok::<_, SqlError>((keyed, keys, width))
-        };
-        let (outer, outer_keys, _) = side(&join.outer, clauses.iter().map(|c| &c.outer).collect(), partitions, true)?;
-        let (inner, inner_keys, _) = side(&join.inner, clauses.iter().map(|c| &c.inner).collect(), 1, false)?;
-        // Each worker merges the whole inner side; a hash table is shared.
-        let inner = if hashed { inner } else { crate::prepare::replicate(inner, partitions) };
-        let (outer_width, inner_width) = (outer.schema().fields().len(), inner.schema().fields().len());
-        let variables = |var: &Var| {
-            let side = if var.source == VarSource::Inner { Side::Inner } else { Side::Outer };
-            Ok(ColumnInput { side, index: Columns::ONLY.place(var)? })
-        };
-        let filter = conjunction(&join.filter).map(|f| self.compile_over(&f, &variables)).transpose()?;
-        let needs = Needs::of(&join.filter);
-        let filter = filter.map(Arc::new);
-        let kind = join.kind;
-        let equi = EquiJoin { kind, outer, inner, outer_keys, inner_keys, filter };
-        let (joined, columns) = if hashed {
-            let columns = match kind {
-                stegodon_nodes::query::JoinKind::Semi | stegodon_nodes::query::JoinKind::Anti => Columns::ONLY,
-                _ => Columns { outer: inner_width, inner: 0 },
-            };
-            (hash_join(self.execution, equi)?, columns)
-        } else {
-            let option = |c: &JoinClause| SortOptions { descending: c.descending, nulls_first: c.nulls_first };
-            let options = clauses.iter().map(option).collect();
-            (merge_join(self.execution, equi, options)?, Columns { outer: 0, inner: outer_width })
-        };
-        let joined = crate::prepare::plan(self.execution, joined, needs);
-        let scoped = MemoryScope::plan(joined, self.execution.hash_mem_bytes);
-        self.evaluate(node, scoped, columns)
-    }
-
-    /// Puts the values of expressions over a join's side behind that side's columns, unless they are columns.
-    fn append_exprs(&self, input: Physical, exprs: &[&Expr], outer: bool) -> SqlResult<(Physical, Vec<usize>)> {
-        let width = input.schema().fields().len();
-        let mut places = Vec::with_capacity(exprs.len());
-        let mut computed = Vec::new();
-        for expr in exprs {
-            match expr {
-                Expr::Var(var) if outer == (var.source == VarSource::Outer) => places.push(Columns::ONLY.place(var)?),
-                expr => {
-                    places.push(width + computed.len());
-                    computed.push((*expr).clone());
-                }
-            }
-        }
-        if computed.is_empty() {
-            return Ok((input, places));
-        }
-        Ok((self.append_computed(input, &computed)?, places))
     }
 
     /// Puts computed columns behind a child's own.

@@ -8,7 +8,7 @@ use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::memory_pool::GreedyMemoryPool;
 use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use stegodon_types::SqlResult;
+use stegodon_types::{SqlResult, SqlState};
 
 use crate::batch::BATCH_ROWS;
 use crate::error::unwrap;
@@ -66,5 +66,47 @@ struct Running(Batches);
 impl Producer for Running {
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         self.0.next().await
+    }
+}
+
+/// `first`; where its memory is exhausted before it has given a row, `second`, which gives the same rows with less.
+pub(crate) fn or_else(first: Physical, second: Physical) -> Physical {
+    let (schema, partitions) = (first.schema(), first.properties().partitioning.partition_count());
+    OperatorExec::plan(OrElse, vec![first, second], schema, partitions)
+}
+
+#[derive(Debug)]
+struct OrElse;
+
+impl Operator for OrElse {
+    fn name(&self) -> &'static str {
+        "OrElse"
+    }
+
+    fn start(self: Arc<Self>, partition: usize, inputs: Vec<Input>) -> SqlResult<Box<dyn Producer>> {
+        let [first, second] = inputs.as_slice() else { return Err(malformed("an alternative has two children")) };
+        let running = first.start(partition)?;
+        Ok(Box::new(Choosing { running, second: Some(second.clone()), partition }))
+    }
+}
+
+struct Choosing {
+    running: Batches,
+    /// What is still to be chosen instead.
+    second: Option<Input>,
+    partition: usize,
+}
+
+#[async_trait]
+impl Producer for Choosing {
+    async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        let second = self.second.take();
+        match (self.running.next().await, second) {
+            (Err(error), Some(second)) if error.state == SqlState::OutOfMemory => {
+                self.running = second.start(self.partition)?;
+                self.running.next().await
+            }
+            (result, _) => result,
+        }
     }
 }

@@ -45,9 +45,6 @@ impl Operator for NestLoop {
 
     fn start(self: Arc<Self>, partition: usize, inputs: Vec<Input>) -> SqlResult<Box<dyn Producer>> {
         let [outer, inner] = inputs.as_slice() else { return Err(malformed("a nested loop has two children")) };
-        if matches!(self.kind, JoinKind::Right | JoinKind::Full) {
-            return Err(malformed("a nested loop cannot keep inner rows"));
-        }
         let outer_rows = outer.start(partition)?;
         let memory = MemoryConsumer::new("nested loop").register(&outer.context().runtime_env().memory_pool);
         let inner_input = Some(inner.clone());
@@ -57,6 +54,8 @@ impl Operator for NestLoop {
             inner_input,
             inner: None,
             memory,
+            partnered: None,
+            ended: false,
             current: None,
             failed: None,
         }))
@@ -69,15 +68,19 @@ struct Running {
     inner_input: Option<Input>,
     inner: Option<RecordBatch>,
     memory: MemoryReservation,
+    /// For Right and Full: which inner rows have found a partner.
+    partnered: Option<Vec<bool>>,
+    /// The outer rows have ended.
+    ended: bool,
     /// The outer batch being joined, its next row, and the next inner row of that row.
     current: Option<(RecordBatch, usize, usize, bool)>,
     failed: Option<SqlError>,
 }
 
-/// Pairs found, as row numbers; no inner row where the outer one stands alone.
+/// Pairs found, as row numbers; `None` beside a row that stands alone.
 #[derive(Default)]
 struct Pairs {
-    outer: Vec<u32>,
+    outer: Vec<Option<u32>>,
     inner: Vec<Option<u32>>,
 }
 
@@ -108,7 +111,14 @@ impl Running {
                     matched = true;
                 }
             } else {
-                pairs.outer.extend(found.iter().map(|_| row as u32));
+                if let Some(partnered) = &mut self.partnered {
+                    for &i in &found {
+                        if let Some(place) = partnered.get_mut(at + i as usize) {
+                            *place = true;
+                        }
+                    }
+                }
+                pairs.outer.extend(found.iter().map(|_| Some(row as u32)));
                 pairs.inner.extend(found.iter().map(|&i| Some(at as u32 + i)));
                 matched |= !found.is_empty();
             }
@@ -122,12 +132,12 @@ impl Running {
                 continue;
             }
             let alone = match operator.kind {
-                JoinKind::Left | JoinKind::Anti => !matched,
+                JoinKind::Left | JoinKind::Full | JoinKind::Anti => !matched,
                 JoinKind::Semi => matched,
                 _ => false,
             };
             if alone {
-                pairs.outer.push(row as u32);
+                pairs.outer.push(Some(row as u32));
                 pairs.inner.push(None);
             }
             (row, at, matched) = (row + 1, 0, false);
@@ -137,6 +147,17 @@ impl Running {
             self.current = Some((outer, row, at, matched));
         }
         Ok(output)
+    }
+}
+
+impl Running {
+    /// The inner rows that found no partner, once all outer rows have been seen.
+    fn alone(&mut self) -> SqlResult<Option<RecordBatch>> {
+        let (Some(partnered), Some(inner)) = (self.partnered.take(), &self.inner) else { return Ok(None) };
+        let alone = partnered.iter().enumerate().filter(|(_, partnered)| !**partnered).map(|(i, _)| Some(i as u32));
+        let inner_rows: Vec<_> = alone.collect();
+        let pairs = Pairs { outer: vec![None; inner_rows.len()], inner: inner_rows };
+        self.operator.output(&RecordBatch::new_empty(self.outer.schema()), inner, &pairs)
     }
 }
 
@@ -187,11 +208,22 @@ impl Producer for Running {
                 return Err(error);
             }
             if self.current.is_none() {
-                let Some(outer) = self.outer.next().await? else { return Ok(None) };
-                if let Some(input) = self.inner_input.take() {
-                    self.operator.execution.prepare(&self.operator.needs).await?;
-                    self.inner = Some(self.read_inner(&input).await?);
+                let operator = Arc::clone(&self.operator);
+                let outer = if self.ended { None } else { self.outer.next().await? };
+                let keeps_inner = matches!(operator.kind, JoinKind::Right | JoinKind::Full);
+                // Without an outer row the inner side is not run, unless its rows are given anyhow.
+                if (outer.is_some() || keeps_inner)
+                    && let Some(input) = self.inner_input.take()
+                {
+                    operator.execution.prepare(&operator.needs).await?;
+                    let inner = self.read_inner(&input).await?;
+                    self.partnered = keeps_inner.then(|| vec![false; inner.num_rows()]);
+                    self.inner = Some(inner);
                 }
+                let Some(outer) = outer else {
+                    self.ended = true;
+                    return self.alone();
+                };
                 self.current = Some((outer, 0, 0, false));
             }
             let Some(inner) = self.inner.clone() else { return Err(malformed("a nested loop lost its inner rows")) };

@@ -79,6 +79,11 @@ impl Input {
 pub(crate) struct Batches(pub(crate) SendableRecordBatchStream);
 
 impl Batches {
+    /// The columns of each.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
     /// Its next batch that has a row.
     pub(crate) async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         loop {

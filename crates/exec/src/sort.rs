@@ -74,6 +74,15 @@ pub(crate) fn sort(
     Ok(Arc::new(sort))
 }
 
+/// Sorts each partition by some of its columns, as Arrow orders them.
+pub(crate) fn sort_by(input: Physical, places: &[usize]) -> SqlResult<Physical> {
+    let expr = |&place: &usize| {
+        PhysicalSortExpr::new(Arc::new(Column::new(&format!("c{place}"), place)), SortOptions::default())
+    };
+    let ordering = LexOrdering::new(places.iter().map(expr)).ok_or_else(|| malformed("an order of no column"))?;
+    Ok(Arc::new(SortExec::new(ordering, input).with_preserve_partitioning(true)))
+}
+
 /// Merges sorted partitions into one.
 pub(crate) fn merge(execution: &Arc<Execution>, input: Physical, columns: &[SortColumn]) -> SqlResult<Physical> {
     let keys: Vec<_> = columns.iter().map(|c| (c.column, c.encoding.clone())).collect();

@@ -82,6 +82,18 @@ fn signature(cx: &CompileContext<'_>, function: Oid, args: &[Arc<TypeDesc>]) -> 
     }
 }
 
+/// The columns' names of a record written as `ROW(…)`.
+pub(crate) fn row_names(expr: &Expr) -> Option<Vec<String>> {
+    match expr {
+        Expr::Row(row) if row.row_type == oids::RECORD => Some(if row.names.len() == row.args.len() {
+            row.names.clone()
+        } else {
+            (1..=row.args.len()).map(|n| format!("f{n}")).collect()
+        }),
+        _ => None,
+    }
+}
+
 /// A function call without its arguments.
 pub(crate) fn callee(
     cx: &CompileContext<'_>,
@@ -99,7 +111,16 @@ pub(crate) fn callee(
     let collation = cx.types.collation(input_collation)?;
     Ok(Callee {
         kernel,
-        info: CallInfo { function, collation, input_collation, arg_types, result_type, layout, variadic },
+        info: CallInfo {
+            function,
+            collation,
+            input_collation,
+            arg_types,
+            result_type,
+            layout,
+            row_names: Vec::new(),
+            variadic,
+        },
     })
 }
 
@@ -122,6 +143,7 @@ fn internal_callee(
             arg_types,
             result_type,
             layout,
+            row_names: Vec::new(),
             variadic: false,
         },
     })
@@ -159,7 +181,10 @@ impl Compiler<'_> {
     }
 
     fn call(&self, function: Oid, args: &[Expr], result: Oid, collation: Oid, variadic: bool) -> SqlResult<Node> {
-        let callee = callee(self.cx, function, self.types_of(args)?, result, collation, variadic)?;
+        let mut callee = callee(self.cx, function, self.types_of(args)?, result, collation, variadic)?;
+        if kernels::json_make::wants_names(function) {
+            callee.info.row_names = args.iter().map(row_names).collect();
+        }
         Ok(Node::Call(Box::new(CallNode {
             kernel: callee.kernel,
             info: callee.info,

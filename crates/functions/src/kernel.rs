@@ -22,6 +22,8 @@ pub struct CallInfo {
     pub result_type: Arc<TypeDesc>,
     /// The result's layout.
     pub layout: Layout,
+    /// Of each argument that is a record written as `ROW(…)`, its columns' names.
+    pub row_names: Vec<Option<Vec<String>>>,
     /// Whether the last argument is a VARIADIC array as written.
     pub variadic: bool,
 }

@@ -43,6 +43,7 @@ pub mod fold;
 pub mod kernel;
 pub mod kernels;
 pub mod srf;
+mod srf_json;
 mod srf_time;
 
 pub use aggregate::{Accumulator, AggregatePlan, Emit, aggregate, aggregate_exists, window_aggregate};

@@ -6,14 +6,17 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::FuncExpr;
 use stegodon_types::array::ArrayView;
+use stegodon_types::multirange::MultirangeType;
 use stegodon_types::numeric::Numeric;
 use stegodon_types::packed::Part;
 use stegodon_types::{
-    ColumnBuilder, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, TypeKind, ValueRef, names::sql_name,
+    ColumnBuilder, Layout, Oid, SqlError, SqlResult, SqlState, TypeContext, TypeDesc, TypeKind, ValueRef,
+    names::sql_name,
 };
 
 use crate::compile::compile;
 use crate::eval::{Frame, Node, layout_of};
+use crate::srf_json::{self, Ask};
 use crate::{Batch, Column, CompileContext, EvalContext};
 
 /// The rows of one call.
@@ -64,8 +67,12 @@ pub struct SetFunctionPlan {
 }
 
 /// The set-returning functions that are done: `generate_series` of int4, int8, numeric, timestamp, timestamptz;
-/// `generate_subscripts`; `unnest` of an array; `string_to_table`.
-const DONE: [u32; 13] = [1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161];
+/// `generate_subscripts`; `unnest` of an array and of a multirange; `string_to_table`; elements, pairs and keys of `json` and
+/// `jsonb`.
+const DONE: [u32; 25] = [
+    1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161, 6274, 1293, 3219, 3465, 3208, 3932,
+    3931, 3955, 3969, 3958, 3959, 3957,
+];
 
 /// Whether a set-returning function is done.
 pub fn set_function_exists(function: Oid) -> bool {
@@ -95,7 +102,11 @@ impl SetFunctionPlan {
 
     /// The layouts of the result's columns.
     pub fn layouts(&self) -> SqlResult<Vec<Layout>> {
-        Ok(vec![layout_of(&self.result)?])
+        match self.function.0 {
+            // A key and a value.
+            3208 | 3932 | 3958 | 3959 => Ok(vec![Layout::Bytes, Layout::Bytes]),
+            _ => Ok(vec![layout_of(&self.result)?]),
+        }
     }
 
     /// Calls it for one row of a batch. A strict function gives no rows where an argument is NULL.
@@ -113,6 +124,22 @@ impl SetFunctionPlan {
             1191 | 1192 => subscripts(&args),
             2331 => self.unnest(cx, &args),
             6160 | 6161 => self.string_to_table(cx, &args),
+            6274 => {
+                let Some(zone) = args.bytes(3)? else { return Ok(Box::new(Rows::default())) };
+                let zone = crate::kernels::datetime_part::zone_named(cx, zone)?;
+                time_series(&args, Some(zone))
+            }
+            1293 => self.unnest_multirange(cx, &args),
+            3219 => json(&args, |v| srf_json::binary(v, Ask::Elements, false, "")),
+            3465 => json(&args, |v| srf_json::binary(v, Ask::Elements, true, "")),
+            3208 => json(&args, |v| srf_json::binary(v, Ask::Pairs, false, "jsonb_each")),
+            3932 => json(&args, |v| srf_json::binary(v, Ask::Pairs, true, "jsonb_each_text")),
+            3931 => json(&args, |v| srf_json::binary(v, Ask::Keys, false, "jsonb_object_keys")),
+            3955 => json(&args, |v| srf_json::text(cx, v, Ask::Elements, false, "json_array_elements")),
+            3969 => json(&args, |v| srf_json::text(cx, v, Ask::Elements, true, "json_array_elements_text")),
+            3958 => json(&args, |v| srf_json::text(cx, v, Ask::Pairs, false, "json_each")),
+            3959 => json(&args, |v| srf_json::text(cx, v, Ask::Pairs, true, "json_each_text")),
+            3957 => json(&args, |v| srf_json::text(cx, v, Ask::Keys, false, "json_object_keys")),
             _ => Err(SqlError::internal("a set-returning function is not done")),
         }
     }
@@ -132,6 +159,19 @@ impl SetFunctionPlan {
         Ok(Box::new(Rows::of(out.finish())))
     }
 
+    fn unnest_multirange(&self, cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
+        let (Some(payload), Some(ty)) = (args.bytes(0)?, args.types.first()) else {
+            return Ok(Box::new(Rows::default()));
+        };
+        let types = TypeContext::new(cx.types, cx.settings);
+        let multirange = MultirangeType::of(&types, ty)?;
+        let mut out = ColumnBuilder::new(Layout::Bytes, 0);
+        for bounds in multirange.parse(payload)? {
+            out.append(ValueRef::Bytes(&multirange.range().build(&types, &bounds)?))?;
+        }
+        Ok(Box::new(Rows::of(out.finish())))
+    }
+
     fn string_to_table(&self, cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
         cx.types.collation(self.collation)?.for_equality().check_equality()?;
         let Some(text) = args.bytes(0)? else { return Ok(Box::new(Rows::default())) };
@@ -145,30 +185,38 @@ impl SetFunctionPlan {
     }
 }
 
+/// The rows of a JSON value.
+fn json(args: &Arguments<'_>, f: impl FnOnce(&[u8]) -> SqlResult<Vec<ArrayRef>>) -> SqlResult<Box<dyn SetFunction>> {
+    match args.bytes(0)? {
+        None => Ok(Box::new(Rows::default())),
+        Some(v) => Ok(Box::new(Rows { columns: f(v)?, next: 0 })),
+    }
+}
+
 /// Rows that are there already.
 #[derive(Default)]
 struct Rows {
-    array: Option<ArrayRef>,
+    columns: Vec<ArrayRef>,
     next: usize,
 }
 
 impl Rows {
     fn of(array: ArrayRef) -> Self {
-        Rows { array: Some(array), next: 0 }
+        Rows { columns: vec![array], next: 0 }
     }
 }
 
 impl SetFunction for Rows {
     fn next(&mut self, _: &EvalContext<'_>, max: usize) -> SqlResult<Option<Vec<ArrayRef>>> {
         use arrow_array::Array;
-        let Some(array) = &self.array else { return Ok(None) };
-        let n = max.min(array.len() - self.next);
+        let Some(first) = self.columns.first() else { return Ok(None) };
+        let n = max.min(first.len() - self.next);
         if n == 0 {
             return Ok(None);
         }
-        let slice = array.slice(self.next, n);
+        let slices = self.columns.iter().map(|c| c.slice(self.next, n)).collect();
         self.next += n;
-        Ok(Some(vec![slice]))
+        Ok(Some(slices))
     }
 }
 

@@ -41,7 +41,16 @@ impl World {
         }
     }
 
-    fn plan(&self, function: Oid, result: Oid, args: &[Oid], distinct: bool, descending: bool) -> AggregatePlan {
+    fn plan(&self, function: Oid, result: Oid, args: &[Oid], options: &[&str]) -> AggregatePlan {
+        let (distinct, descending) = (options.contains(&"distinct"), options.contains(&"desc"));
+        let within = options.iter().find_map(|o| o.strip_prefix("within")).map(str::trim);
+        let direct = within.and_then(|w| w.split_once(' ')).map(|(ty, value)| {
+            let type_oid = type_oid(ty);
+            let desc = BuiltinTypes.type_desc(type_oid).unwrap();
+            let cx = TypeContext::new(&BuiltinTypes, &self.settings);
+            let value = (value != "\\N").then(|| text_in(&cx, &desc, value.as_bytes(), -1).unwrap());
+            Expr::Const(Const { type_oid, typmod: -1, collation: COLLATION, value, location: None })
+        });
         let entries = args.iter().enumerate().map(|(n, &type_oid)| TargetEntry {
             expr: Expr::Var(Var {
                 source: VarSource::Outer,
@@ -73,14 +82,14 @@ impl World {
             collation: COLLATION,
             input_collation: COLLATION,
             arg_types: args.to_vec(),
-            direct_args: vec![],
+            direct_args: direct.into_iter().collect(),
             args: entries.collect(),
-            order_by: if descending { vec![clause.clone()] } else { vec![] },
+            order_by: if descending || within.is_some() { vec![clause.clone()] } else { vec![] },
             distinct: if distinct { vec![clause] } else { vec![] },
             filter: None,
             star: false,
             variadic: false,
-            kind: AggregateKind::Normal,
+            kind: if within.is_some() { AggregateKind::OrderedSet } else { AggregateKind::Normal },
             levels_up: 0,
             location: None,
         };
@@ -108,7 +117,7 @@ impl World {
         let Some(value) = value_at(array.as_ref(), desc.layout.unwrap(), row) else { return "\\N".into() };
         let mut out = Vec::new();
         text_out(&TypeContext::new(&BuiltinTypes, &self.settings), &desc, value, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        String::from_utf8(out).unwrap().replace('\\', "\\\\").replace('\n', "\\n")
     }
 }
 
@@ -176,7 +185,7 @@ fn aggregates_answer_as_postgresql_does() {
             let args: Vec<Oid> = words[3..].iter().map(|t| type_oid(t)).collect();
             let result = type_oid(words[2]);
             let function = Oid(words[0].parse().unwrap());
-            let plan = w.plan(function, result, &args, options.contains(&"distinct"), options.contains(&"desc"));
+            let plan = w.plan(function, result, &args, &options);
             head = Some((plan, result, args, new));
         } else if let (Some((input, expected)), Some((plan, result, args, name))) = (line.split_once(" => "), &head) {
             let rows: Vec<Vec<&str>> =

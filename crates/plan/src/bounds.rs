@@ -495,9 +495,38 @@ pub(crate) fn translated(e: &Expr, from: (&Relation, usize), to: (&Relation, usi
             return Ok(None);
         }
         let Expr::Var(v) = x else { return Ok(None) };
+        if attno.0 == 0 {
+            return translated_row(from.0, to, v).map(Some);
+        }
         let attno = translated_column(attno, from.0, to.0)?;
         Ok(Some(Expr::Var(Var { source: VarSource::Relation(to.1), attno, ..v.clone() })))
     })
+}
+
+/// A whole row of the parent, made of a child's columns.
+fn translated_row(from: &Relation, to: (&Relation, usize), whole: &Var) -> SqlResult<Expr> {
+    let mut args = Vec::new();
+    for a in from.attributes.iter() {
+        args.push(if a.dropped {
+            Expr::Const(Const {
+                type_oid: exprs::INT4,
+                typmod: -1,
+                collation: Oid::INVALID,
+                value: None,
+                location: None,
+            })
+        } else {
+            let attno = translated_column(a.number, from, to.0)?;
+            exprs::relation_var(to.1, attno, a.type_oid, a.typmod, a.collation)
+        });
+    }
+    Ok(Expr::Row(RowExpr {
+        args,
+        row_type: whole.type_oid,
+        names: Vec::new(),
+        form: CoercionForm::ImplicitCast,
+        location: None,
+    }))
 }
 
 /// A column's number in a table that has the same columns, perhaps in another order.

@@ -184,7 +184,7 @@ pub fn incremental_sort(
     let group_run = one.total - one.startup;
     let startup = group_startup + input.startup + group_input;
     let mut run = group_run + (group_run + group_startup) * (groups - 1.0) + group_input * (groups - 1.0);
-    run += (s.cpu_tuple_cost + 2.0 * s.cpu_operator_cost) * tuples;
+    run += s.cpu_tuple_cost * tuples;
     run += 2.0 * s.cpu_tuple_cost * groups;
     Cost { startup, total: startup + run }
 }

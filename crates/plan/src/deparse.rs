@@ -144,7 +144,7 @@ impl Deparser<'_, '_> {
                     if !bare {
                         self.out.push('(');
                     }
-                    self.expr(place, &target.expr, false);
+                    self.expr(place, &target.expr, true);
                     if !bare {
                         self.out.push(')');
                     }
@@ -313,7 +313,18 @@ impl Deparser<'_, '_> {
                     self.out.push('*');
                 }
                 self.list(p, &w.args, ", ");
-                self.out.push_str(") OVER (?)");
+                self.out.push(')');
+                if let Some(f) = &w.filter {
+                    self.out.push_str(" FILTER (WHERE ");
+                    self.expr(p, f, false);
+                    self.out.push(')');
+                }
+                match &p.node.kind {
+                    PlanKind::WindowAgg { window, .. } => {
+                        let _ = write!(self.out, " OVER {}", quote_identifier(&window.name));
+                    }
+                    _ => self.out.push_str(" OVER (?)"),
+                }
             }
             Expr::Subscript(s) => {
                 let bare = matches!(s.container, Expr::Var(_) | Expr::Param(_));

@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
+use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
-use stegodon_types::{SqlError, SqlResult};
+use stegodon_nodes::expr::{Const, SortGroupClause};
+use stegodon_types::{Datum, SqlError, SqlResult};
 
 use crate::cost::{self, AggregateCosts, AggregateMethod, Cost};
 use crate::level::Level;
@@ -15,12 +17,12 @@ use crate::rel::Rel;
 pub(crate) fn plan_distinct<'a>(
     level: &mut Level<'a>,
     input: Rel<'a>,
+    clauses: &[SortGroupClause],
     keys: Option<Vec<PathKey>>,
     sort_keys: &[PathKey],
-    limit_tuples: f64,
 ) -> SqlResult<Rel<'a>> {
     let q = level.query.clone();
-    let columns = level.group_columns(&q.distinct)?;
+    let columns = level.group_columns(clauses)?;
     let exprs: Vec<Expr> = columns.iter().map(|c| c.expr.clone()).collect();
     let Some(cheapest) = input.list.cheapest_total().cloned() else {
         return Err(SqlError::internal("nothing to make distinct"));
@@ -28,7 +30,6 @@ pub(crate) fn plan_distinct<'a>(
     let grouped = !q.group_by.is_empty() || q.has_aggregates || q.having.is_some();
     // Grouped rows are mostly distinct already.
     let rows = if grouped { cheapest.rows } else { level.distinct_groups(&exprs, cheapest.rows) };
-    let _ = limit_tuples;
     let s = level.settings();
     let mut list = PathList::new(level.tuple_fraction > 0.0);
     if let Some(keys) = &keys {
@@ -46,10 +47,15 @@ pub(crate) fn plan_distinct<'a>(
             } else {
                 Rc::new(level.incremental_sort_path(p, wanted.clone(), presorted, -1.0))
             };
-            list.add(unique_path(level, &sorted, rows, &columns));
+            if keys.is_empty() {
+                // All rows are alike: the first is enough.
+                list.add(first_row_path(&sorted));
+            } else {
+                list.add(unique_path(level, &sorted, rows, &columns));
+            }
         }
     }
-    let can_hash = !q.distinct_on && q.distinct.iter().all(|c| c.hashable);
+    let can_hash = !q.distinct_on && !clauses.is_empty() && clauses.iter().all(|c| c.hashable);
     if can_hash {
         let c = cost::aggregate(
             s,
@@ -89,6 +95,30 @@ pub(crate) fn plan_distinct<'a>(
     out.parallel = false;
     out.list = list;
     Ok(out)
+}
+
+/// The first row of a path (`LIMIT 1`).
+fn first_row_path<'a>(child: &Rc<Path<'a>>) -> Path<'a> {
+    let one = Expr::Const(Const {
+        type_oid: crate::exprs::INT8,
+        typmod: -1,
+        collation: Oid::INVALID,
+        value: Some(Datum::Int64(1)),
+        location: None,
+    });
+    let share = if child.rows > 0.0 { 1.0 / child.rows.max(1.0) } else { 1.0 };
+    Path {
+        kind: PathKind::Limit { child: Rc::clone(child), offset: None, count: Some(one), ties: Vec::new() },
+        target: Rc::clone(&child.target),
+        rows: 1.0,
+        startup: child.startup,
+        total: child.startup + (child.total - child.startup) * share,
+        disabled: child.disabled,
+        parallel_safe: false,
+        parallel_aware: false,
+        workers: 0,
+        pathkeys: child.pathkeys.clone(),
+    }
 }
 
 pub(crate) fn unique_path<'a>(

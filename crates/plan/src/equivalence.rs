@@ -284,6 +284,24 @@ impl<'a> Level<'a> {
         Some(out)
     }
 
+    /// Sort clauses without those that say nothing new: constants, and what equals an earlier one. Also the order.
+    pub(crate) fn without_redundant(
+        &mut self,
+        clauses: &[SortGroupClause],
+        find: &dyn Fn(u32) -> Option<Expr>,
+    ) -> Option<(Vec<SortGroupClause>, Vec<PathKey>)> {
+        let (mut kept, mut keys): (Vec<SortGroupClause>, Vec<PathKey>) = Default::default();
+        for c in clauses {
+            kept.push(c.clone());
+            let longer = self.pathkeys_for(&kept, find)?;
+            if longer.len() == keys.len() {
+                kept.pop();
+            }
+            keys = longer;
+        }
+        Some((kept, keys))
+    }
+
     fn is_redundant(&self, key: &PathKey, before: &[PathKey]) -> bool {
         let constant = self.classes.get(key.class).is_some_and(|c| c.has_const && !c.volatile);
         constant || before.iter().any(|k| k.class == key.class)

@@ -160,8 +160,9 @@ pub fn explain(
     options: &ExplainOptions,
     counters: Option<&dyn NodeCounters>,
 ) -> Vec<String> {
-    let prefix = options.verbose || statement.range_table.iter().filter(|r| r.alias != "*GROUP*").count() > 1;
-    let mut p = Printer { statement, cx, options, counters, prefix, printed: Vec::new(), out: Vec::new() };
+    let several = statement.range_table.iter().filter(|r| r.alias != "*GROUP*").count() > 1;
+    let prefix = options.verbose || several;
+    let mut p = Printer { statement, cx, options, counters, several, prefix, printed: Vec::new(), out: Vec::new() };
     p.node(&statement.root, 0, None);
     if let Some(c) = counters {
         if options.summary {
@@ -184,6 +185,9 @@ struct Printer<'p, 'c> {
     cx: &'p DeparseContext<'c>,
     options: &'p ExplainOptions,
     counters: Option<&'p dyn NodeCounters>,
+    /// Several relations: output columns say whose they are.
+    several: bool,
+    /// Other expressions say so in a verbose plan too.
     prefix: bool,
     /// Subplans already printed: each is printed once.
     printed: Vec<usize>,
@@ -468,7 +472,7 @@ impl<'p> Printer<'p, '_> {
     fn details(&mut self, node: &'p PlanNode, detail: usize, run: Option<&NodeRun>) {
         let verbose = self.options.verbose;
         if verbose && !node.targets.is_empty() {
-            let place = self.place(node, true);
+            let place = self.place(node, self.several);
             let list: Vec<String> = node.targets.iter().map(|t| deparse(self.cx, place, &t.expr)).collect();
             self.line(detail, format!("Output: {}", list.join(", ")));
         }
@@ -574,6 +578,10 @@ impl<'p> Printer<'p, '_> {
                     self.line(detail, text);
                 }
             }
+            PlanKind::WindowAgg { child, window } => {
+                self.window(node, child, detail, window);
+                upper_filter(self);
+            }
             PlanKind::Group { child, group_by } => {
                 self.group_key(child, detail, group_by);
                 upper_filter(self);
@@ -623,6 +631,65 @@ impl<'p> Printer<'p, '_> {
         }
     }
 
+    fn window(&mut self, node: &'p PlanNode, child: &'p PlanNode, detail: usize, w: &Window) {
+        use stegodon_nodes::frame;
+        let place = self.place(child, self.prefix);
+        let columns = |list: &mut dyn Iterator<Item = stegodon_format::ids::AttrNumber>| {
+            let texts: Vec<String> = list
+                .filter_map(|c| child.targets.get(usize::try_from(c.0).ok()?.checked_sub(1)?))
+                .map(|t| match &t.expr {
+                    e @ Expr::Var(_) => deparse(self.cx, place, e),
+                    e => format!("({})", deparse(self.cx, place, e)),
+                })
+                .collect();
+            texts.join(", ")
+        };
+        let mut parts = Vec::new();
+        if !w.partition_by.is_empty() {
+            parts.push(format!("PARTITION BY {}", columns(&mut w.partition_by.iter().map(|k| k.column))));
+        }
+        if !w.order_by.is_empty() {
+            parts.push(format!("ORDER BY {}", columns(&mut w.order_by.iter().map(|k| k.column))));
+        }
+        let has = |bit: u32| w.frame_options & bit != 0;
+        if has(frame::NON_DEFAULT) {
+            let words = [(frame::RANGE, "RANGE"), (frame::ROWS, "ROWS"), (frame::GROUPS, "GROUPS")];
+            parts.extend(words.iter().filter(|(b, _)| has(*b)).map(|(_, t)| (*t).to_owned()));
+            if has(frame::BETWEEN) {
+                parts.push("BETWEEN".to_owned());
+            }
+            let here = self.place(node, self.prefix);
+            let offset = |e: &Option<Expr>| e.as_ref().map_or_else(String::new, |e| deparse(self.cx, here, e));
+            parts.push(if has(frame::START_UNBOUNDED_PRECEDING) {
+                "UNBOUNDED PRECEDING".to_owned()
+            } else if has(frame::START_CURRENT_ROW) {
+                "CURRENT ROW".to_owned()
+            } else if has(frame::START_OFFSET_PRECEDING) {
+                format!("{} PRECEDING", offset(&w.start_offset))
+            } else {
+                format!("{} FOLLOWING", offset(&w.start_offset))
+            });
+            if has(frame::BETWEEN) {
+                parts.push(if has(frame::END_UNBOUNDED_FOLLOWING) {
+                    "AND UNBOUNDED FOLLOWING".to_owned()
+                } else if has(frame::END_CURRENT_ROW) {
+                    "AND CURRENT ROW".to_owned()
+                } else if has(frame::END_OFFSET_PRECEDING) {
+                    format!("AND {} PRECEDING", offset(&w.end_offset))
+                } else {
+                    format!("AND {} FOLLOWING", offset(&w.end_offset))
+                });
+            }
+            let excluded = [
+                (frame::EXCLUDE_CURRENT_ROW, "EXCLUDE CURRENT ROW"),
+                (frame::EXCLUDE_GROUP, "EXCLUDE GROUP"),
+                (frame::EXCLUDE_TIES, "EXCLUDE TIES"),
+            ];
+            parts.extend(excluded.iter().filter(|(b, _)| has(*b)).map(|(_, t)| (*t).to_owned()));
+        }
+        self.line(detail, format!("Window: {} AS ({})", quote_identifier(&w.name), parts.join(" ")));
+    }
+
     fn group_key(&mut self, child: &'p PlanNode, detail: usize, keys: &[GroupKey]) {
         if keys.is_empty() {
             return;
@@ -631,8 +698,13 @@ impl<'p> Printer<'p, '_> {
         let list: Vec<String> = keys
             .iter()
             .filter_map(|k| child.targets.get(usize::try_from(k.column.0).ok()?.checked_sub(1)?))
+            // A constant tells no groups apart: PostgreSQL has dropped it by now.
+            .filter(|t| !matches!(t.expr, Expr::Const(_)))
             .map(|t| deparse(self.cx, place, &t.expr))
             .collect();
+        if list.is_empty() {
+            return;
+        }
         self.line(detail, format!("Group Key: {}", list.join(", ")));
     }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
+use stegodon_nodes::frame;
 use stegodon_nodes::query::RangeTableKind;
 use stegodon_types::{SqlError, SqlResult};
 
@@ -58,15 +59,17 @@ pub(crate) fn finish<'a>(
         name_targets(&mut built, &sub_level);
         subplans.push(built.node);
     }
+    let typmods = crate::setop::typmods(&level.query);
     let columns = level
         .query
         .targets
         .iter()
         .filter(|t| !t.junk)
-        .map(|t| ResultColumn {
+        .enumerate()
+        .map(|(i, t)| ResultColumn {
             name: t.name.clone().unwrap_or_else(|| "?column?".to_owned()),
             type_oid: type_of(&t.expr),
-            typmod: exprs::typmod_of(&t.expr),
+            typmod: typmods.as_ref().and_then(|m| m.get(i).copied()).unwrap_or_else(|| exprs::typmod_of(&t.expr)),
             origin_table: t.origin_table,
             origin_column: t.origin_column,
         })
@@ -217,6 +220,27 @@ impl<'l, 'a> View<'l, 'a> {
         })
     }
 
+    /// Puts rows of columns in the places of whole rows of a relation that is no table.
+    fn make_rows(&self, rti: usize, e: &mut Expr) {
+        let (Ok(rel), Ok(rte)) = (self.level.rel(rti), self.level.rte(rti)) else { return };
+        let source = VarSource::Relation(rti + self.offset);
+        exprs::replace(e, &mut |x| match x {
+            Expr::Var(v) if v.source == source && v.attno.0 == 0 => {
+                let column = |(i, c): (usize, &crate::rel::ColumnType)| {
+                    exprs::relation_var(rti + self.offset, AttrNumber(i as i16 + 1), c.type_oid, c.typmod, c.collation)
+                };
+                Some(Expr::Row(RowExpr {
+                    args: rel.columns.iter().enumerate().map(column).collect(),
+                    row_type: v.type_oid,
+                    names: rte.columns.clone(),
+                    form: CoercionForm::ImplicitCast,
+                    location: None,
+                }))
+            }
+            _ => None,
+        });
+    }
+
     fn scan_targets(&self, p: &Path<'a>) -> (Vec<TargetEntry>, Vec<Expr>) {
         let exprs: Vec<Expr> = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
         (exprs.iter().enumerate().map(|(i, e)| exprs::target(self.shift(e), i + 1)).collect(), exprs)
@@ -269,6 +293,12 @@ impl Finisher {
                 access,
             });
         }
+        if level.query.from.items.is_empty() && level.query.set_operations.is_none() {
+            // As PostgreSQL, which reads a row of nothing where there is no FROM: EXPLAIN counts it.
+            let name = "*RESULT*".to_owned();
+            let (alias, columns) = (name.clone(), Vec::new());
+            self.range_table.push(PlanRelation { relation: Oid::INVALID, name, alias, columns, access: None });
+        }
         let view = View { level, offset };
         let mut built = self.build(view, path)?;
         built.node.init_plans.extend(level.init_plans.iter().copied());
@@ -287,6 +317,13 @@ impl Finisher {
             init_plans: Vec::new(),
         };
         let level = v.level;
+        // Of what is no table a whole row is made of its columns.
+        let whole = |rti: usize, mut targets: Vec<TargetEntry>, mut quals: Vec<Expr>| {
+            for e in targets.iter_mut().map(|t| &mut t.expr).chain(&mut quals) {
+                v.make_rows(rti, e);
+            }
+            (targets, quals)
+        };
         Ok(match &p.kind {
             PathKind::Empty => {
                 let (targets, exprs) = v.scan_targets(p);
@@ -361,7 +398,8 @@ impl Finisher {
                         .collect(),
                     ordinality: *ordinality,
                 };
-                Built { node: node(kind, targets, v.quals(&rel.restrictions)), exprs }
+                let (targets, quals) = whole(*rti, targets, v.quals(&rel.restrictions));
+                Built { node: node(kind, targets, quals), exprs }
             }
             PathKind::Values { rti } => {
                 let rel = level.rel(*rti)?;
@@ -371,22 +409,28 @@ impl Finisher {
                 let (targets, exprs) = v.scan_targets(p);
                 let rows = rows.iter().map(|r| r.iter().map(|e| v.shift(e)).collect()).collect();
                 let kind = PlanKind::ValuesScan { relation: rti + v.offset, rows };
-                Built { node: node(kind, targets, v.quals(&rel.restrictions)), exprs }
+                let (targets, quals) = whole(*rti, targets, v.quals(&rel.restrictions));
+                Built { node: node(kind, targets, quals), exprs }
             }
             PathKind::Cte { rti, subplan, name } => {
                 let rel = level.rel(*rti)?;
                 let (targets, exprs) = v.scan_targets(p);
                 let kind = PlanKind::CteScan { relation: rti + v.offset, subplan: *subplan, name: name.clone() };
-                Built { node: node(kind, targets, v.quals(&rel.restrictions)), exprs }
+                let (targets, quals) = whole(*rti, targets, v.quals(&rel.restrictions));
+                Built { node: node(kind, targets, quals), exprs }
             }
-            PathKind::Subquery { rti, level: sub, child } => {
+            PathKind::Subquery { rti, level: sub, child, computed } => {
                 let rel = level.rel(*rti)?;
                 let quals = v.quals(&rel.restrictions);
                 let mut below = self.build_level(sub, child)?;
                 name_targets(&mut below, sub);
-                let (targets, exprs) = v.scan_targets(p);
+                let (mut targets, exprs) = v.scan_targets(p);
+                for (t, e) in targets.iter_mut().zip(computed) {
+                    t.expr = v.shift(e);
+                }
                 let visible = sub.query.targets.iter().filter(|t| !t.junk).count();
                 let trivial = quals.is_empty()
+                    && computed.is_empty()
                     && below.node.targets.len() == visible
                     && targets.len() == visible
                     && exprs
@@ -396,8 +440,18 @@ impl Finisher {
                 if trivial {
                     return Ok(Built { node: below.node, exprs });
                 }
+                let (targets, quals) = whole(*rti, targets, quals);
                 let kind = PlanKind::SubqueryScan { relation: rti + v.offset, child: Box::new(below.node) };
                 Built { node: node(kind, targets, quals), exprs }
+            }
+            PathKind::Retype { child, computed } => {
+                let mut below = self.build(v, child)?;
+                let exprs: Vec<Expr> = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
+                if *computed != below.exprs {
+                    project(&mut below, computed.clone())?;
+                    below.node.estimate = estimate(p);
+                }
+                Built { node: below.node, exprs }
             }
             PathKind::Append { children, prune, removed } => {
                 let (mut nodes, exprs) = self.build_children(v, p, children)?;
@@ -484,7 +538,17 @@ impl Finisher {
                     all: *all,
                     keys,
                 };
-                Built { node: node(kind, targets, Vec::new()), exprs: left.exprs }
+                // Either side may be the left one; the columns go by the operation's own names.
+                let exprs = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
+                Built { node: node(kind, targets, Vec::new()), exprs }
+            }
+            PathKind::Window { child, window } => {
+                let below = self.build(v, child)?;
+                let exprs: Vec<Expr> = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
+                let targets = resolve_all(&exprs, &[(VarSource::Outer, &below.exprs)])?;
+                let window = window_of(window, &below.exprs)?;
+                let kind = PlanKind::WindowAgg { child: Box::new(below.node), window };
+                Built { node: node(kind, targets, Vec::new()), exprs }
             }
             PathKind::Limit { child, offset, count, ties } => {
                 let below = self.build(v, child)?;
@@ -638,6 +702,12 @@ pub(crate) fn resolve_all(exprs: &[Expr], inputs: &[(VarSource, &[Expr])]) -> Sq
 
 fn resolve_aggregated(level: &Level<'_>, e: &Expr, input: &[Expr], split: AggregateSplit) -> SqlResult<Expr> {
     let inputs: &[(VarSource, &[Expr])] = &[(VarSource::Outer, input)];
+    if split == AggregateSplit::Partial
+        && let Some(i) = position(input, e)
+    {
+        // Constants too: beside states there are only columns.
+        return Ok(outer_var(VarSource::Outer, i, e));
+    }
     if split != AggregateSplit::Final {
         return resolve(e, inputs);
     }
@@ -678,6 +748,39 @@ fn group_keys(groups: &[GroupColumn], input: &[Expr]) -> SqlResult<Vec<GroupKey>
             Ok(GroupKey { column: AttrNumber(i as i16), equality: g.equality, collation: exprs::collation_of(&g.expr) })
         })
         .collect()
+}
+
+fn window_of(w: &crate::window::ActiveWindow, input: &[Expr]) -> SqlResult<Window> {
+    let place = |e: &Expr| position(input, e).ok_or_else(|| SqlError::internal("a window's column is missing"));
+    let c = &w.clause;
+    let mut partition_by = Vec::new();
+    for (g, e) in c.partition_by.iter().zip(&w.partition) {
+        let column = AttrNumber(place(e)? as i16);
+        partition_by.push(GroupKey { column, equality: g.equality, collation: exprs::collation_of(e) });
+    }
+    let mut order_by = Vec::new();
+    for (o, e) in c.order_by.iter().zip(&w.order) {
+        order_by.push(SortKey {
+            column: AttrNumber(place(e)? as i16),
+            operator: o.ordering,
+            descending: o.descending,
+            nulls_first: o.nulls_first,
+            collation: exprs::collation_of(e),
+        });
+    }
+    let has = |bits: u32| c.frame_options & bits != 0;
+    Ok(Window {
+        reference: c.reference,
+        name: w.name.clone(),
+        partition_by,
+        order_by,
+        frame_options: c.frame_options,
+        start_offset: c
+            .start_offset
+            .clone()
+            .filter(|_| has(frame::START_OFFSET_PRECEDING | frame::START_OFFSET_FOLLOWING)),
+        end_offset: c.end_offset.clone().filter(|_| has(frame::END_OFFSET_PRECEDING | frame::END_OFFSET_FOLLOWING)),
+    })
 }
 
 fn key_position(level: &Level<'_>, k: &PathKey, output: &[Expr]) -> Option<usize> {

@@ -18,10 +18,19 @@ use crate::relsize::type_width;
 /// What is asked of grouping.
 pub(crate) struct Grouping {
     pub group_by: Vec<SortGroupClause>,
+    /// Whether the group columns are known not to change.
+    pub one_group: bool,
     /// The order that grouping by sorting needs; `None` where a column cannot be sorted.
     pub keys: Option<Vec<PathKey>>,
     pub having: Vec<Expr>,
     pub target: Rc<Target>,
+}
+
+impl Grouping {
+    /// How many columns are compared for each row.
+    fn compared(&self, columns: &[GroupColumn]) -> usize {
+        if self.one_group { 0 } else { columns.len() }
+    }
 }
 
 const INTERNAL: Oid = Oid(2281);
@@ -139,7 +148,8 @@ impl<'a> Level<'a> {
         let s = self.settings();
         let groups = if method == AggregateMethod::Plain { 1.0 } else { groups };
         let input = Cost { startup: child.startup, total: child.total };
-        let mut c = cost::aggregate(s, method, costs, columns.len(), groups, input, child.rows, child.target.width);
+        let mut c =
+            cost::aggregate(s, method, costs, g.compared(columns), groups, input, child.rows, child.target.width);
         let mut rows = groups;
         if split != AggregateSplit::Partial {
             (c, rows) = self.with_having(g, c, groups);
@@ -198,7 +208,7 @@ impl<'a> Level<'a> {
         target: &Rc<Target>,
     ) -> Path<'a> {
         let input = Cost { startup: child.startup, total: child.total };
-        let mut c = cost::group(self.settings(), input, child.rows, columns.len());
+        let mut c = cost::group(self.settings(), input, child.rows, g.compared(columns));
         let mut rows = groups;
         if whole {
             (c, rows) = self.with_having(g, c, groups);
@@ -272,7 +282,7 @@ pub(crate) fn plan_grouping<'a>(level: &mut Level<'a>, input: Rel<'a>, g: &Group
         }
     }
     let columns = level.group_columns(&g.group_by)?;
-    let exprs_of: Vec<Expr> = columns.iter().map(|c| c.expr.clone()).collect();
+    let exprs_of: Vec<Expr> = columns.iter().filter(|_| !g.one_group).map(|c| c.expr.clone()).collect();
     let mut out = Rel::new(0, input.relids.clone(), level.tuple_fraction > 0.0);
     out.target = Rc::clone(&g.target);
     let Some(cheapest) = input.list.cheapest_total().cloned() else {

@@ -188,7 +188,12 @@ impl<'a> Level<'a> {
                 } else if into_left {
                     j.left.quals.push(q);
                 } else {
-                    j.clauses.push(self.clause(q));
+                    let mut clause = self.clause(q);
+                    // It decides on matches even where it reads no row: nothing may be gated by it.
+                    if let Some(c) = Rc::get_mut(&mut clause) {
+                        c.pseudoconstant = false;
+                    }
+                    j.clauses.push(clause);
                 }
             }
             self.distribute(&mut j.left)?;

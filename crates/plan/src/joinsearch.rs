@@ -7,6 +7,7 @@ use stegodon_nodes::query::JoinKind;
 use stegodon_types::{SqlError, SqlResult};
 
 use crate::clause::Clause;
+use crate::exprs::as_bool_const;
 use crate::join::{FixedJoin, Item, Region};
 use crate::joinpath::JoinInput;
 use crate::level::Level;
@@ -56,16 +57,21 @@ impl<'a> Level<'a> {
     }
 
     fn plan_fixed(&mut self, j: &FixedJoin, filter: Vec<Rc<Clause>>) -> SqlResult<Rel<'a>> {
-        if j.clauses.iter().chain(&filter).any(|c| c.pseudoconstant) {
-            return Err(SqlError::unsupported("a join condition without columns in an outer or semi join"));
-        }
         let left = self.plan_region(&j.left)?;
-        let right = self.plan_region(&j.right)?;
+        let mut right = self.plan_region(&j.right)?;
+        // Where nothing can match, the side that may be missing is.
+        let never = j.clauses.iter().any(|c| matches!(as_bool_const(&c.expr), Some(Some(false) | None)));
+        if never && j.kind != JoinKind::Full {
+            crate::gate::make_empty(&mut right);
+        }
         let input = JoinInput { kind: j.kind, clauses: j.clauses.clone(), filter, domain: j.left.domain };
         let mut rel = self.join_rel(&left, &right, &input);
         self.add_join_paths(&mut rel, &left, &right, &input)?;
         if rel.list.paths.is_empty() {
             return Err(match j.kind {
+                JoinKind::Full if j.clauses.iter().all(|c| c.relids.is_empty()) => {
+                    SqlError::unsupported("FULL JOIN on a condition that reads no row")
+                }
                 JoinKind::Full => SqlError::new(
                     stegodon_types::SqlState::FeatureNotSupported,
                     "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",

@@ -34,6 +34,7 @@
 pub(crate) mod arrays;
 pub(crate) mod bounds;
 pub mod clause;
+pub(crate) mod coerce;
 pub(crate) mod context;
 pub mod cost;
 pub(crate) mod cte;
@@ -84,6 +85,7 @@ pub(crate) mod typed;
 pub(crate) mod upper;
 pub(crate) mod values;
 pub mod walk;
+pub(crate) mod window;
 
 pub use bounds::prune;
 pub use context::{Evaluate, NoFolding, PlanInput, Storage};

@@ -145,6 +145,13 @@ pub enum PathKind<'a> {
         rti: usize,
         level: Rc<Level<'a>>,
         child: Rc<Path<'a>>,
+        /// What the target's columns are made of, where they are not the subquery's as they are.
+        computed: Vec<Expr>,
+    },
+    /// The child's columns under the target's names, computed as these say.
+    Retype {
+        child: Rc<Path<'a>>,
+        computed: Vec<Expr>,
     },
     Function {
         rti: usize,
@@ -225,6 +232,10 @@ pub enum PathKind<'a> {
     },
     ProjectSet {
         child: Rc<Path<'a>>,
+    },
+    Window {
+        child: Rc<Path<'a>>,
+        window: Rc<crate::window::ActiveWindow>,
     },
 }
 

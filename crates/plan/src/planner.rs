@@ -126,9 +126,6 @@ fn refuse(q: &Query) -> SqlResult<()> {
             "cannot execute SELECT FOR UPDATE in a read-only transaction",
         ));
     }
-    if q.has_window_functions || !q.windows.is_empty() {
-        return Err(SqlError::unsupported("planning of window functions"));
-    }
     if !q.grouping_sets.is_empty() {
         return Err(SqlError::unsupported("planning of GROUPING SETS"));
     }
@@ -182,6 +179,12 @@ impl<'a> Level<'a> {
         }
         condition(self, &mut q.from.quals)?;
         condition(self, &mut q.having)?;
+        for w in &mut q.windows {
+            for e in w.start_offset.iter_mut().chain(w.end_offset.iter_mut()) {
+                *e = cx.prepare(e.clone(), false)?;
+                crate::subselect::replace_sublinks(self, e, false)?;
+            }
+        }
         for e in q.offset.iter_mut().chain(q.limit.iter_mut()) {
             *e = cx.prepare(e.clone(), false)?;
             crate::subselect::replace_sublinks(self, e, false)?;

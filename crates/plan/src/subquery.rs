@@ -69,11 +69,10 @@ pub(crate) fn subquery_path<'a>(
     let qual = level.clauses_cost(&rel.restrictions);
     let (mut startup, mut total) = (child.startup, child.total);
     let plain = rel.target.exprs.iter().all(|(e, _)| matches!(e, stegodon_nodes::Expr::Var(_)));
-    let visible = sub.query.targets.iter().filter(|t| !t.junk).count();
     let trivial =
         rel.restrictions.is_empty()
             && plain
-            && rel.target.exprs.len() == visible
+            && rel.target.exprs.len() == child.target.exprs.len()
             && rel.target.exprs.iter().enumerate().all(|(i, (e, _))| {
                 crate::exprs::as_var(e).is_some_and(|(_, a)| usize::from(a.0.unsigned_abs()) == i + 1)
             });
@@ -83,7 +82,7 @@ pub(crate) fn subquery_path<'a>(
         total += (s.cpu_tuple_cost + qual.per_tuple) * child.rows + rel.target.cost.per_tuple * rel.rows;
     }
     Path {
-        kind: PathKind::Subquery { rti: rel.rti, level: Rc::clone(sub), child: Rc::clone(child) },
+        kind: PathKind::Subquery { rti: rel.rti, level: Rc::clone(sub), child: Rc::clone(child), computed: Vec::new() },
         target: Rc::clone(&rel.target),
         rows: rel.rows,
         startup,

@@ -128,14 +128,23 @@ fn ordered_groups(group_by: &[SortGroupClause], order_by: &[SortGroupClause]) ->
     out
 }
 
+/// One of several group columns, none of which changes: rather a column than a constant.
+fn one_column(level: &Level<'_>, group_by: &[SortGroupClause]) -> Vec<SortGroupClause> {
+    let constant = |c: &&SortGroupClause| matches!(level.target_expr(c.reference), Some(Expr::Const(_)) | None);
+    group_by.iter().find(|c| !constant(c)).or(group_by.first()).into_iter().cloned().collect()
+}
+
 /// Plans a SELECT that is no set operation.
 pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> {
     let limits = level.prepare_limit();
-    let q = level.query.clone();
+    let mut q = level.query.clone();
+    let mut windows = crate::window::active_windows(level, &mut q)?;
+    level.query = q.clone();
     let grouping = !q.group_by.is_empty() || q.has_aggregates || q.having.is_some();
     let plain_limit = limits.count > 0 && limits.offset >= 0;
     let limit_tuples = if plain_limit { limits.count as f64 + limits.offset as f64 } else { -1.0 };
-    level.limit_tuples = if grouping || !q.distinct.is_empty() || q.has_target_srfs { -1.0 } else { limit_tuples };
+    let counted = grouping || !q.distinct.is_empty() || q.has_target_srfs || !windows.is_empty();
+    level.limit_tuples = if counted { -1.0 } else { limit_tuples };
     let group_by = ordered_groups(&q.group_by, &q.order_by);
 
     // What is computed where.
@@ -151,7 +160,16 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
         Some(late) => reduced(&final_target, late),
         None => final_target.clone(),
     };
-    let scan_target = if grouping { group_input(&sort_input, &group_by, &having) } else { sort_input.clone() };
+    let group_target = if windows.is_empty() {
+        sort_input.clone()
+    } else {
+        crate::window::input_target(&final_target, &windows, &group_by)
+    };
+    let scan_target = match (grouping, windows.is_empty()) {
+        (true, true) => group_input(&sort_input, &group_by, &having),
+        (true, false) => group_input(&final_target, &group_by, &having),
+        (false, _) => group_target.clone(),
+    };
     let mut final_exprs: Vec<Expr> = scan_target.exprs.iter().map(|(e, _)| e.clone()).collect();
     if grouping {
         final_exprs.extend(having.iter().cloned());
@@ -159,18 +177,33 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
 
     // The orders that are asked for become known once equality classes are.
     let mut group_keys: Option<Vec<PathKey>> = None;
+    let mut kept_groups = group_by.clone();
+    let mut kept_distinct = q.distinct.clone();
     let mut distinct_keys: Option<Vec<PathKey>> = None;
     let mut sort_keys: Vec<PathKey> = Vec::new();
     let mut keys = |level: &mut Level<'a>| -> SqlResult<()> {
         // Without groups there is nothing to sort by.
-        group_keys = if group_by.is_empty() { Some(Vec::new()) } else { level.clause_pathkeys(&group_by) };
+        let find = |r: u32| q.targets.iter().find(|t| t.sort_group_ref == r && r != 0).map(|t| t.expr.clone());
+        group_keys = level.without_redundant(&group_by, &find).map(|(kept, keys)| {
+            kept_groups = kept;
+            keys
+        });
         if !q.distinct.is_empty() {
-            distinct_keys = level.clause_pathkeys(&q.distinct);
+            distinct_keys = level.without_redundant(&q.distinct, &find).map(|(kept, keys)| {
+                kept_distinct = kept;
+                keys
+            });
         }
         sort_keys =
             level.clause_pathkeys(&q.order_by).ok_or_else(|| SqlError::unsupported("sorting by this operator"))?;
+        let window_keys = match windows.first_mut() {
+            Some(w) => level.window_pathkeys(w)?,
+            None => Vec::new(),
+        };
         level.query_pathkeys = if let Some(g) = group_keys.as_ref().filter(|g| !g.is_empty()) {
             g.clone()
+        } else if !window_keys.is_empty() {
+            window_keys
         } else if grouping && group_by.is_empty() {
             Vec::new()
         } else if let Some(d) = distinct_keys.as_ref().filter(|d| d.len() > sort_keys.len()) {
@@ -182,6 +215,14 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     };
     let mut rel = level.plan_from(&final_exprs, &mut keys)?;
 
+    // Where all group columns are known to be constant one of them still tells no rows from a row.
+    let one_group = kept_groups.is_empty() && !group_by.is_empty();
+    let group_by = if one_group { one_column(level, &group_by) } else { kept_groups };
+    let scan_target = match (grouping, windows.is_empty()) {
+        (true, true) => group_input(&sort_input, &group_by, &having),
+        (true, false) => group_input(&final_target, &group_by, &having),
+        (false, _) => scan_target,
+    };
     let scan_target = level.costed(without_srfs(&scan_target));
     let parallel_target = scan_target.exprs.iter().all(|(e, _)| level.is_parallel_safe(e));
     if rel.parallel && !parallel_target && rel.relids.len() >= 1 {
@@ -212,15 +253,21 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     rel.target = Rc::clone(&scan_target);
 
     if grouping {
-        let target = level.costed(without_srfs(&sort_input));
-        let g = Grouping { group_by: group_by.clone(), keys: group_keys.clone(), having: having.clone(), target };
+        let target = level.costed(without_srfs(&group_target));
+        let keys = group_keys.clone();
+        let g = Grouping { group_by: group_by.clone(), one_group, keys, having: having.clone(), target };
         rel = crate::grouping::plan_grouping(level, rel, &g)?;
+    }
+    if !windows.is_empty() {
+        let input = level.costed(without_srfs(&group_target));
+        let output = level.costed(without_srfs(&sort_input));
+        rel = crate::window::plan_windows(level, rel, &mut windows, &input, &output)?;
     }
     if has_srfs {
         add_project_set(level, &mut rel, &sort_input);
     }
     if !q.distinct.is_empty() {
-        rel = crate::distinct::plan_distinct(level, rel, distinct_keys, &sort_keys, limit_tuples)?;
+        rel = crate::distinct::plan_distinct(level, rel, &kept_distinct, distinct_keys, &sort_keys)?;
     }
     let final_target = level.costed(final_target);
     if !q.order_by.is_empty() {

@@ -49,3 +49,21 @@ fn partitions_plan_as_postgresql() {
 fn subqueries_plan_as_postgresql() {
     check("subquery.txt");
 }
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn windows_plan_as_postgresql() {
+    check("window.txt");
+}
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn outer_joins_plan_as_postgresql() {
+    check("outer.txt");
+}
+
+#[test]
+#[ignore = "needs the dump of the judge"]
+fn set_operations_plan_as_postgresql() {
+    check("setop.txt");
+}

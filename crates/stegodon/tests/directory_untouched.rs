@@ -80,3 +80,22 @@ fn sessions_end_once_a_postmaster_has_started() {
     std::fs::write(directory.join("postmaster.pid"), "1").unwrap();
     assert_eq!(client.query("SELECT count(*) FROM zoo.frozen").unwrap_err().state, "57P01");
 }
+
+#[test]
+fn a_read_only_mount_is_served() {
+    let (keep, directory) = demo_cluster();
+    let before = fingerprint(&directory);
+    // In a mount namespace of its own the directory becomes one that nothing can be written to.
+    let script = "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && ! touch \"$1/x\" 2>/dev/null \
+        && exec \"$2\" sql -D \"$1\" -d demo --csv -c 'SELECT count(*), max(id) FROM zoo.numbers'";
+    let mut command = Command::new("unshare");
+    let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
+    command.args(if root { ["-m"].as_slice() } else { ["-m", "-r"].as_slice() });
+    command.args(["sh", "-c", script, "sh"]).arg(&directory).arg(env!("CARGO_BIN_EXE_stegodon"));
+    let output = command.output().expect("unshare runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert_eq!(fingerprint(&directory), before);
+    drop(keep);
+}

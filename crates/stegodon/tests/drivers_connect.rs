@@ -1,4 +1,4 @@
-//! psql, pgbench and tokio-postgres connect, run and fetch without a special case.
+//! psql, pgbench, psycopg and tokio-postgres connect, run and fetch without a special case.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::stegodon;
+use common::{Arena, stegodon};
 use stegodon_testkit::demo_cluster;
 use stegodon_testkit::lab::{Client, Server};
 
@@ -67,6 +67,28 @@ fn pgbench_selects_in_every_mode() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && text.contains("100/100"), "{mode}: {text}");
     }
+}
+
+#[test]
+fn psycopg_gets_from_stegodon_what_it_gets_from_postgresql() {
+    let arena = Arena::demo();
+    let run = |server: &Server| {
+        let output = Command::new("/usr/bin/python3")
+            .arg("tests/psycopg_client.py")
+            .arg(server.socket_directory())
+            .arg(server.port().to_string())
+            .output()
+            .expect("python3 runs");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{errors}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (judge, stegodon) = (run(&arena.judge), run(&arena.stegodon));
+    assert!(judge.lines().count() > 30, "{judge}");
+    for (judge, stegodon) in judge.lines().zip(stegodon.lines()) {
+        assert_eq!(judge, stegodon);
+    }
+    assert_eq!(judge.lines().count(), stegodon.lines().count());
 }
 
 #[test]

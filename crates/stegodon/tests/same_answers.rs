@@ -8,8 +8,9 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use common::Arena;
+use common::{Arena, load};
 use stegodon_testkit::{Difference, Duel, workspace_root};
 
 /// How a scan is forced, as the sources do it.
@@ -58,17 +59,27 @@ fn set(duel: &mut Duel, off: &[&str], value: &str) {
     }
 }
 
-#[test]
-fn queries_written_by_hand() {
-    let arena = Arena::demo();
-    let mut duel = arena.duel("demo");
-    let text = std::fs::read_to_string(workspace_root().join("crates/stegodon/testdata/queries.sql")).unwrap();
+/// Asks every line of a file, in one session.
+fn ask_file(duel: &mut Duel, file: &str) -> Score {
+    let text = std::fs::read_to_string(Path::new("testdata").join(file)).unwrap();
     let mut score = Score::default();
     for sql in text.lines().filter(|l| !l.is_empty() && !l.starts_with("--")) {
         // A last ORDER BY over all of a query's rows makes the order part of the answer.
-        score.ask(&mut duel, sql, sql.ends_with("-- ordered"));
+        score.ask(duel, sql, sql.ends_with("-- ordered"));
     }
-    score.judge(10);
+    score
+}
+
+#[test]
+fn queries_over_the_demo_cluster() {
+    let arena = Arena::demo();
+    ask_file(&mut arena.duel("demo"), "queries.sql").judge(10);
+}
+
+#[test]
+fn queries_over_a_fresh_cluster() {
+    let arena = Arena::fresh(|server| load(server, "fresh", &workspace_root().join("fixtures/fresh.sql")));
+    ask_file(&mut arena.duel("fresh"), "fresh.sql").judge(60);
 }
 
 /// Every column of the zoo by every comparison under every scan: the coverage table is printed.

@@ -47,6 +47,35 @@ fn range_of(cx: &TypeContext<'_>, ty: &TypeDesc) -> SqlResult<(Arc<TypeDesc>, Ra
     Ok((desc, range))
 }
 
+/// A multirange type, for taking values apart and making them.
+#[derive(Clone, Debug)]
+pub struct MultirangeType {
+    ty: TypeDesc,
+    range: RangeType,
+}
+
+impl MultirangeType {
+    /// Of a multirange type's description.
+    pub fn of(cx: &TypeContext<'_>, ty: &TypeDesc) -> SqlResult<Self> {
+        Ok(MultirangeType { ty: ty.clone(), range: range_of(cx, ty)?.1 })
+    }
+
+    /// The type of its ranges.
+    pub fn range(&self) -> &RangeType {
+        &self.range
+    }
+
+    /// A payload's ranges, in order, none empty.
+    pub fn parse<'a>(&self, payload: &'a [u8]) -> SqlResult<Vec<Bounds<'a>>> {
+        Ok(parse(&self.range, payload)?.into_iter().map(|(bounds, _)| bounds).collect())
+    }
+
+    /// The payload of the multirange of any ranges, given as ranges' payloads.
+    pub fn build(&self, cx: &TypeContext<'_>, ranges: Vec<Vec<u8>>) -> SqlResult<Vec<u8>> {
+        build(cx, &self.ty, &self.range, ranges)
+    }
+}
+
 /// The range type that a payload's members are of; the payload says it where the type does not (a domain, a support
 /// function of an index).
 fn range_of_stored(cx: &TypeContext<'_>, ty: &TypeDesc, coll: &Collation, payload: &[u8]) -> SqlResult<RangeType> {

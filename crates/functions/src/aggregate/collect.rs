@@ -1,9 +1,9 @@
-//! `string_agg` of text and bytea, `array_agg`: in the order of the rows.
+//! `string_agg` of text and bytea, and aggregates that keep all rows (`array_agg` and others): in the order of the rows.
 
 use arrow_array::{Array, ArrayRef};
 use stegodon_types::SqlResult;
 use stegodon_types::array::build_vector;
-use stegodon_types::value_at;
+use stegodon_types::{ColumnBuilder, Datum, ValueRef, value_at};
 
 use super::ordered::{Reader, read_value, set_length, write_value};
 use super::*;
@@ -116,36 +116,56 @@ fn too_long() -> SqlError {
     SqlError::new(SqlState::ProgramLimitExceeded, "string buffer exceeds maximum allowed length (1073741823 bytes)")
 }
 
-/// `array_agg`: NULLs too; NULL over no rows. A group's elements lie one after another: u8 known, u32 length, bytes.
-pub(super) struct ArrayAgg {
-    element: Arc<TypeDesc>,
-    layout: Layout,
+/// What a collecting aggregate makes of its rows: the arguments' values, row after row. `None` is NULL.
+pub(super) type Finish = fn(&EvalContext<'_>, &AggregateInfo, &[Option<ValueRef<'_>>]) -> SqlResult<Option<Datum>>;
+
+/// Keeps all rows until the result is asked for; NULL over no rows. A group's values lie one after another: u8 known, u32
+/// length, bytes.
+pub(super) struct Collect {
+    info: AggregateInfo,
+    layouts: Vec<Layout>,
+    /// Rows whose first argument is NULL are passed over.
+    skip_nulls: bool,
+    finish: Finish,
     groups: Vec<Vec<u8>>,
     held_bytes: usize,
 }
 
-impl ArrayAgg {
-    pub(super) fn create(info: &AggregateInfo) -> SqlResult<Box<dyn GroupAggregate>> {
-        let element = Arc::clone(info.arg(0)?);
-        let layout = layout_of(&element)?;
-        Ok(Box::new(ArrayAgg { element, layout, groups: Vec::new(), held_bytes: 0 }))
+impl Collect {
+    pub(super) fn create(info: &AggregateInfo, skip_nulls: bool, finish: Finish) -> SqlResult<Box<dyn GroupAggregate>> {
+        let layouts = info.arg_types.iter().map(|t| layout_of(t)).collect::<SqlResult<Vec<_>>>()?;
+        Ok(Box::new(Collect { info: info.clone(), layouts, skip_nulls, finish, groups: Vec::new(), held_bytes: 0 }))
     }
 }
 
-impl GroupAggregate for ArrayAgg {
+/// `array_agg` of what is no array.
+pub(super) fn array_agg(
+    _: &EvalContext<'_>,
+    info: &AggregateInfo,
+    values: &[Option<ValueRef<'_>>],
+) -> SqlResult<Option<Datum>> {
+    build_vector(info.arg(0)?, values.iter().copied()).map(|v| Some(Datum::bytes(v)))
+}
+
+impl GroupAggregate for Collect {
     fn update(&mut self, _: &EvalContext<'_>, args: &[ArrayRef], groups: &[usize], _: usize) -> SqlResult<()> {
-        let array = arg(args, 0)?;
+        let first_argument = arg(args, 0)?;
         for (row, &group) in groups.iter().enumerate() {
+            if self.skip_nulls && first_argument.is_null(row) {
+                continue;
+            }
             let list = slot(&mut self.groups, group)?;
             let before = list.len();
-            match value_at(array.as_ref(), self.layout, row) {
-                None => list.push(0),
-                Some(value) => {
-                    list.push(1);
-                    let at = list.len();
-                    list.extend_from_slice(&[0; 4]);
-                    write_value(value, list);
-                    set_length(list, at);
+            for (array, &layout) in args.iter().zip(&self.layouts) {
+                match value_at(array.as_ref(), layout, row) {
+                    None => list.push(0),
+                    Some(value) => {
+                        list.push(1);
+                        let at = list.len();
+                        list.extend_from_slice(&[0; 4]);
+                        write_value(value, list);
+                        set_length(list, at);
+                    }
                 }
             }
             self.held_bytes += list.len() - before;
@@ -173,25 +193,29 @@ impl GroupAggregate for ArrayAgg {
         Ok(vec![out.finish()?])
     }
 
-    fn results(&mut self, _: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
+    fn results(&mut self, cx: &EvalContext<'_>, n_groups: usize) -> SqlResult<ArrayRef> {
         let groups = first(&self.groups, n_groups);
-        let mut out = ByteBuilder::new(Layout::Bytes, groups.len(), 0);
+        let mut out = ColumnBuilder::new(self.info.layout, groups.len());
         for g in groups {
-            if g.is_empty() {
-                out.push(None);
-                continue;
-            }
             let mut reader = Reader(g);
             let mut values = Vec::new();
             while !reader.0.is_empty() {
-                values.push(match reader.bytes(1)? {
-                    [0] => None,
-                    _ => Some(read_value(self.layout, reader.block()?)?),
-                });
+                for &layout in &self.layouts {
+                    values.push(match reader.bytes(1)? {
+                        [0] => None,
+                        _ => Some(read_value(layout, reader.block()?)?),
+                    });
+                }
             }
-            out.push(Some(&build_vector(&self.element, values)?));
+            // Direct arguments are checked even where there are no rows.
+            let result = if values.is_empty() && self.info.direct.is_empty() {
+                None
+            } else {
+                (self.finish)(cx, &self.info, &values)?
+            };
+            out.append_option(result.as_ref().map(Datum::as_ref))?;
         }
-        out.finish()
+        Ok(out.finish())
     }
 
     fn n_groups(&self) -> usize {
@@ -199,7 +223,7 @@ impl GroupAggregate for ArrayAgg {
     }
 
     fn discard(&mut self, emit: Emit) {
-        let freed: usize = take_groups(&mut self.groups, emit).iter().map(|g| g.len()).sum();
+        let freed: usize = take_groups(&mut self.groups, emit).iter().map(Vec::len).sum();
         self.held_bytes = self.held_bytes.saturating_sub(freed);
     }
 

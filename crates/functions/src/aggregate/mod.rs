@@ -18,9 +18,12 @@ mod count;
 mod float;
 mod fold;
 mod interval;
+mod json;
 mod min_max;
 mod numeric;
 mod ordered;
+mod ordered_set;
+mod ranges;
 mod regression;
 mod table;
 
@@ -31,8 +34,9 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use stegodon_format::ids::AttrNumber;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{Aggref, AggregateKind, TargetEntry, WindowFunc};
-use stegodon_types::{Collation, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, names::sql_name, oids};
+use stegodon_types::{Collation, Datum, Layout, Oid, SqlError, SqlResult, SqlState, TypeDesc, names::sql_name, oids};
 
+use crate::compile::row_names;
 use crate::eval::layout_of;
 
 use crate::{CompileContext, EvalContext, Evaluator};
@@ -83,6 +87,10 @@ pub(crate) struct AggregateInfo {
     pub result_type: Arc<TypeDesc>,
     pub layout: Layout,
     pub collation: Collation,
+    /// The direct arguments of an ordered-set aggregate, which read no column.
+    pub direct: Vec<Arc<Evaluator>>,
+    /// Of each argument that is a record written as `ROW(…)`, its columns' names.
+    pub row_names: Vec<Option<Vec<String>>>,
 }
 
 impl AggregateInfo {
@@ -134,7 +142,8 @@ pub fn aggregate(aggref: &Aggref, cx: &CompileContext<'_>) -> SqlResult<Aggregat
             None => format!("aggregate with OID {} ({args})", aggref.function),
         }
     };
-    if aggref.kind != AggregateKind::Normal || !aggref.direct_args.is_empty() {
+    let reads_column = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Var(_)));
+    if aggref.kind == AggregateKind::Hypothetical || aggref.direct_args.iter().any(reads_column) {
         return Err(SqlError::unsupported(name()));
     }
     // max and min of the catalogs' vectors compare as arrays do, which their own order does not.
@@ -151,6 +160,8 @@ pub fn aggregate(aggref: &Aggref, cx: &CompileContext<'_>) -> SqlResult<Aggregat
         layout: layout_of(&result_type)?,
         result_type,
         collation: cx.types.collation(aggref.input_collation)?,
+        row_names: aggref.args.iter().map(|t| row_names(&t.expr)).collect(),
+        direct: aggref.direct_args.iter().map(|e| Evaluator::compile(e, cx).map(Arc::new)).collect::<SqlResult<_>>()?,
     };
     let arguments = aggref.args.iter().map(|t| Evaluator::compile(&t.expr, cx)).collect::<SqlResult<Vec<_>>>()?;
     let filter = aggref.filter.as_ref().map(|f| Evaluator::compile(f, cx)).transpose()?;
@@ -356,6 +367,11 @@ pub(crate) fn take_groups<T>(from: &mut Vec<T>, emit: Emit) -> Vec<T> {
 /// The first groups, all where there are fewer.
 pub(crate) fn first<T>(groups: &[T], n_groups: usize) -> &[T] {
     groups.get(..n_groups).unwrap_or(groups)
+}
+
+/// Direct argument `n`.
+pub(crate) fn direct(cx: &EvalContext<'_>, info: &AggregateInfo, n: usize) -> SqlResult<Option<Datum>> {
+    info.direct.get(n).ok_or_else(|| SqlError::internal("an aggregate has too few arguments"))?.evaluate_const(cx)
 }
 
 /// Argument `n`.

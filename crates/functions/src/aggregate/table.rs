@@ -4,17 +4,19 @@
 use stegodon_types::{Layout, Oid, SqlResult};
 
 use super::bytes::BytesFold;
-use super::collect::{ArrayAgg, StringAgg};
+use super::collect::{self, Collect, StringAgg};
 use super::count::Count;
 use super::float::{Moment, Moments};
 use super::fold::Fold;
 use super::interval::{Intervals, STATE};
+use super::json;
 use super::min_max::{Keep, MinMax};
 use super::numeric::{Ask, Input, NumericSums, NumericVariances};
 use super::regression::{Regression, Regressions};
 use super::{AggregateFunction, AggregateInfo, Create, float_overflow};
+use super::{ordered_set, ranges};
 use crate::eval::layout_of;
-use crate::kernels::bits;
+use crate::kernels::{bits, range};
 
 fn exact(create: Create, states: fn(&AggregateInfo) -> SqlResult<Vec<Layout>>) -> Option<AggregateFunction> {
     Some(AggregateFunction { create, states, exact_merge: true })
@@ -38,6 +40,12 @@ macro_rules! fold {
     };
     ($t:ty, $step:expr) => {
         fold!($t => $t, |v| v, $step, $step)
+    };
+}
+
+macro_rules! collect {
+    ($skip_nulls:literal, $finish:expr) => {
+        exact(|i| Collect::create(i, $skip_nulls, $finish), |_| Ok(vec![Layout::Bytes]))
     };
 }
 
@@ -167,7 +175,25 @@ pub(super) fn function(oid: Oid) -> Option<AggregateFunction> {
         // string_agg of text and of bytea
         3538 | 3545 => exact(|_| Ok(Box::new(StringAgg::default())), |_| Ok(vec![Layout::Bytes, Layout::Int64])),
         // array_agg of what is no array
-        2335 => exact(ArrayAgg::create, |_| Ok(vec![Layout::Bytes])),
+        2335 => collect!(false, collect::array_agg),
+        // percentile_disc and percentile_cont, of one fraction and of an array of them; mode
+        3972 => collect!(true, |c, i, v| ordered_set::percentile(c, i, v, ordered_set::discrete)),
+        3974 | 3976 => collect!(true, |c, i, v| ordered_set::percentile(c, i, v, ordered_set::continuous)),
+        3978 => collect!(true, |c, i, v| ordered_set::percentiles(c, i, v, ordered_set::discrete)),
+        3980 | 3982 => collect!(true, |c, i, v| ordered_set::percentiles(c, i, v, ordered_set::continuous)),
+        3984 => collect!(true, ordered_set::mode),
+        // json_agg and jsonb_agg, with NULLs and without; json_object_agg and jsonb_object_agg
+        3175 => collect!(false, |c, i, v| json::array(c, i, v, false)),
+        6276 => collect!(false, |c, i, v| json::array(c, i, v, true)),
+        3267 => collect!(false, |c, i, v| json::binary_array(c, i, v, false)),
+        6284 => collect!(false, |c, i, v| json::binary_array(c, i, v, true)),
+        3197 => collect!(false, |c, i, v| json::object(c, i, v, false)),
+        6280 => collect!(false, |c, i, v| json::object(c, i, v, true)),
+        3270 => collect!(false, |c, i, v| json::binary_object(c, i, v, false)),
+        6288 => collect!(false, |c, i, v| json::binary_object(c, i, v, true)),
+        // range_agg of ranges and of multiranges, range_intersect_agg of both
+        4301 | 6227 => collect!(true, ranges::range_agg),
+        4389 | 4450 => exact(|i| BytesFold::create(i, range::intersect_payloads), first_argument),
         // regr_sxx, syy, sxy, avgx, avgy, r2, slope, intercept, covar_pop, covar_samp, corr
         2819..=2829 => regression(oid.0),
         _ => None,
@@ -200,6 +226,9 @@ fn regression(oid: u32) -> Option<AggregateFunction> {
 /// Whether the result depends on the order of the rows, or on which of several equal values is met.
 pub(super) fn order_matters(oid: Oid) -> bool {
     // string_agg, array_agg, any_value, json_agg and their like by list; floats because they round.
-    let ordered = [3538, 3545, 2335, 4053, 6291];
+    let ordered = [
+        3538, 3545, 2335, 4053, 6291, 3972, 3974, 3976, 3978, 3980, 3982, 3984, 3175, 6276, 3267, 6284, 3197, 6280,
+        3270, 6288,
+    ];
     ordered.contains(&oid.0) || function(oid).is_none_or(|f| !f.exact_merge)
 }

@@ -333,10 +333,10 @@ pub(crate) static KERNELS: &[Entry] = &[
             put_tz(move_time(timetz(v)?, zone_of_interval(c, interval(z)?)?.wrapping_neg()), out)
         })
     }),
-    (6222, |c| map3(c, |at: i64, v: &[u8], z: &[u8]| add_to_timestamp(at, interval(v)?, Some(&zone_named(c, z)?)))),
+    (6222, |c| map3(c, |at: i64, v: &[u8], z: &[u8]| add_to_timestamp(at, interval(v)?, Some(&zone_named(c.cx, z)?)))),
     (6273, |c| {
         map3(c, |at: i64, v: &[u8], z: &[u8]| {
-            let tz = zone_named(c, z)?;
+            let tz = zone_named(c.cx, z)?;
             add_to_timestamp(at, negate(interval(v)?)?, Some(&tz))
         })
     }),

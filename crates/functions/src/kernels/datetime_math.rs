@@ -48,7 +48,7 @@ pub(crate) fn add(a: Interval, b: Interval) -> SqlResult<Interval> {
 }
 
 /// `a - b`
-pub(super) fn subtract(a: Interval, b: Interval) -> SqlResult<Interval> {
+pub(crate) fn subtract(a: Interval, b: Interval) -> SqlResult<Interval> {
     match (a.is_finite(), b.is_finite()) {
         (false, false) if a == b => Err(interval_range()),
         (false, _) => Ok(a),
@@ -102,7 +102,7 @@ fn scale(a: Interval, by: impl Fn(f64) -> f64) -> SqlResult<Interval> {
 }
 
 /// `a * factor`
-pub(super) fn multiply(a: Interval, factor: f64) -> SqlResult<Interval> {
+pub(crate) fn multiply(a: Interval, factor: f64) -> SqlResult<Interval> {
     if factor.is_nan() {
         return Err(interval_range());
     }

@@ -13,7 +13,7 @@ use super::datetime::{interval, put, session_zone, timetz};
 use super::datetime_math::{interval_range, timestamp_range};
 use crate::adapt::*;
 use crate::kernel::Entry;
-use crate::{Call, Column};
+use crate::{Call, Column, EvalContext};
 
 /// A field's value.
 #[derive(Clone, Copy)]
@@ -503,8 +503,8 @@ fn truncate_interval(word: &str, v: Interval) -> SqlResult<Interval> {
 }
 
 /// The zone of a name, an abbreviation being its zone or its offset.
-pub(super) fn zone_named(call: &Call<'_>, name: &[u8]) -> SqlResult<TimeZone> {
-    match zone::named(&String::from_utf8_lossy(name), session_zone(call))? {
+pub(crate) fn zone_named(cx: &EvalContext<'_>, name: &[u8]) -> SqlResult<TimeZone> {
+    match zone::named(&String::from_utf8_lossy(name), &cx.settings.time_zone)? {
         zone::Named::Fixed(east) => jiff::tz::Offset::from_seconds(east)
             .map(TimeZone::fixed)
             .map_err(|_| SqlError::unsupported("a time zone that far from Greenwich")),
@@ -529,6 +529,6 @@ pub(crate) static KERNELS: &[Entry] = &[
     (6204, |c| extract(c, |u, v: &[u8]| of_interval(u, interval(v)?))),
     (2020, |c| map2(c, |u: &[u8], v: i64| truncate(&downcase(u), v, None))),
     (1217, |c| map2(c, |u: &[u8], v: i64| truncate(&downcase(u), v, Some(session_zone(c))))),
-    (1284, |c| map3(c, |u: &[u8], v: i64, z: &[u8]| truncate(&downcase(u), v, Some(&zone_named(c, z)?)))),
+    (1284, |c| map3(c, |u: &[u8], v: i64, z: &[u8]| truncate(&downcase(u), v, Some(&zone_named(c.cx, z)?)))),
     (1218, |c| write2(c, |u: &[u8], v: &[u8], out| put(truncate_interval(&downcase(u), interval(v)?)?, out))),
 ];

@@ -17,7 +17,7 @@ fn invalid(message: impl Into<String>) -> SqlError {
 }
 
 /// The elements of a `text[]`.
-fn texts(call: &Call<'_>, payload: &[u8]) -> SqlResult<Vec<Option<Vec<u8>>>> {
+pub(super) fn texts(call: &Call<'_>, payload: &[u8]) -> SqlResult<Vec<Option<Vec<u8>>>> {
     let view = ArrayView::parse(payload)?;
     let ty = call.cx.types.type_desc(oids::TEXT)?;
     let mut out = Vec::new();

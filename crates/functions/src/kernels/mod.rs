@@ -14,18 +14,21 @@ mod datetime;
 mod datetime_format;
 mod datetime_make;
 pub(crate) mod datetime_math;
-mod datetime_part;
+pub(crate) mod datetime_part;
 pub mod float;
 pub mod format;
 pub mod hash;
 pub mod int;
 mod json;
+mod json_edit;
+pub(crate) mod json_make;
 pub mod like;
 mod lsn;
 mod macaddr;
 mod money;
 mod network;
 pub mod numeric;
+pub(crate) mod range;
 pub mod regex;
 pub mod session;
 pub mod text;
@@ -61,5 +64,15 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
     ],
     float::UNARY,
     &[datetime::OPERATORS, datetime::CASTS, datetime_format::KERNELS, datetime_part::KERNELS, datetime_make::KERNELS],
-    &[json::JSONB, json::JSON, lsn::KERNELS, macaddr::KERNELS, money::KERNELS, network::KERNELS],
+    &[
+        json::JSONB,
+        json::JSON,
+        json_edit::KERNELS,
+        json_make::KERNELS,
+        lsn::KERNELS,
+        macaddr::KERNELS,
+        money::KERNELS,
+        network::KERNELS,
+        range::KERNELS,
+    ],
 ];

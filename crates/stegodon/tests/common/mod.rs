@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use stegodon_testkit::lab::{Client, Engine, Server};
-use stegodon_testkit::{Duel, copy_cluster, demo_cluster, postgres};
+use stegodon_testkit::{Duel, copy_cluster, demo_cluster, postgres, scratch};
 
 /// The program under test.
 pub fn stegodon() -> Engine {
@@ -26,6 +26,19 @@ impl Arena {
         Self::over(&directory, vec![keep])
     }
 
+    /// Over a freshly made PostgreSQL 18 cluster that `fill` has put databases into.
+    pub fn fresh(fill: impl FnOnce(&Server)) -> Self {
+        let keep = scratch();
+        let directory = keep.path().join("fresh");
+        let engine = postgres("18");
+        engine.init(&directory, &[]).expect("initdb runs");
+        let mut server =
+            engine.start(&directory, &[("fsync", "off"), ("autovacuum", "off")]).expect("the judge starts");
+        fill(&server);
+        server.stop();
+        Self::over(&directory, vec![keep])
+    }
+
     /// Over a stopped cluster.
     pub fn over(directory: &Path, mut copies: Vec<tempfile::TempDir>) -> Self {
         let (keep, own) = copy_cluster(directory);
@@ -40,4 +53,26 @@ impl Arena {
         let connect = |server| Client::connect(server, database, "postgres").expect("a connection");
         Duel { judge: connect(&self.judge), stegodon: connect(&self.stegodon) }
     }
+}
+
+/// What psql prints for a file, with its answers unaligned and its errors' SQLSTATEs.
+pub fn psql_file(server: &Server, database: &str, file: &Path) -> std::process::Output {
+    std::process::Command::new("psql")
+        .args(["-X", "-A", "-t", "-q", "-U", "postgres", "-d", database, "-p", &server.port().to_string()])
+        .arg("-h")
+        .arg(server.socket_directory())
+        .arg("-f")
+        .arg(file)
+        .env("PGCLIENTENCODING", "UTF8")
+        .output()
+        .expect("psql runs")
+}
+
+/// Makes a database and runs a file in it, of which every statement must succeed.
+pub fn load(server: &Server, database: &str, file: &Path) {
+    let mut client = Client::connect(server, "postgres", "postgres").expect("a connection");
+    client.query(&format!("CREATE DATABASE {database}")).expect("a database");
+    let output = psql_file(server, database, file);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !errors.contains("ERROR"), "{}: {errors}", file.display());
 }
