@@ -110,8 +110,12 @@ impl Analyzer<'_> {
         self.element_type(oid).is_some_and(|e| self.composite_relation(e).is_some())
     }
 
-    /// Whether one row type's table inherits from the other's.
+    /// Whether one row type's table inherits from the other's, or is a table of that type.
     fn row_type_inherits(&self, child: Oid, parent: Oid) -> bool {
+        let table = self.composite_relation(child).and_then(|r| self.cx.catalog.relation(r));
+        if table.is_some_and(|r| r.of_type.is_valid() && r.of_type == parent) {
+            return true;
+        }
         let (Some(child), Some(parent)) = (self.composite_relation(child), self.composite_relation(parent)) else {
             return false;
         };

@@ -351,13 +351,6 @@ impl Analyzer<'_> {
         self.state.rtable.push(plain_entry(rte_kind, name.clone(), has_alias, names));
         let rtindex = self.state.rtable.len();
 
-        if has_alias {
-            namespace.clear();
-        } else {
-            for i in &mut namespace {
-                i.cols_visible = false;
-            }
-        }
         if let Some(u) = &j.join_using_alias {
             // JOIN ... USING (...) AS name: reaches the merged columns only, qualified.
             let item = NsItem {
@@ -372,6 +365,14 @@ impl Analyzer<'_> {
             };
             self.check_name_conflicts(std::slice::from_ref(&item), &namespace)?;
             namespace.push(item);
+        }
+        // The join's own alias hides everything in it, the USING clause's alias too.
+        if has_alias {
+            namespace.clear();
+        } else {
+            for i in &mut namespace {
+                i.cols_visible = false;
+            }
         }
         let item = NsItem {
             name,
