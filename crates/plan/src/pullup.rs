@@ -123,12 +123,15 @@ fn is_plain(q: &Query) -> bool {
 /// `x IN (SELECT inner FROM ... WHERE inner = outer)`: what is compared joins the subquery's own conditions.
 fn join_correlated_any(level: &Level<'_>, query: &mut Query, link: &SubLink, test: &Expr) -> SqlResult<bool> {
     let mut sub = link.query.clone();
-    let volatile = sub.targets.iter().any(|t| level.is_volatile(&t.expr));
-    if !is_plain(&sub) || sub.distinct_on || volatile || sub.from.items.is_empty() || reads_outside(&sub)? {
+    if !is_plain(&sub) || sub.distinct_on || sub.from.items.is_empty() || reads_outside(&sub)? {
         return Ok(false);
     }
-    if sub.from.quals.as_ref().is_some_and(|q| !look(level, q).is_ok_and(|l| l.steady)) {
-        return Ok(false);
+    // What lies further out cannot be told from this query's columns once it has moved here.
+    for e in sub.targets.iter().map(|t| &t.expr).chain(&sub.from.quals) {
+        let reads = look(level, e)?;
+        if reads.further || !reads.steady {
+            return Ok(false);
+        }
     }
     pull_up_sublinks(level, &mut sub)?;
     crate::prep::expand_join_columns(&mut sub)?;

@@ -25,7 +25,7 @@ pub fn problem(statement: &PlannedStatement) -> Option<String> {
         }
     }
     let mut root = Vec::new();
-    collect_slots(statement, &statement.root, &mut root);
+    collect_slots(&statement.root, &mut root);
     for slot in root.into_iter().filter(|s| !filled.contains(s)) {
         check.problems.push(format!("the root reads slot {slot}"));
     }
@@ -59,7 +59,7 @@ fn scanned(node: &PlanNode) -> Option<usize> {
 }
 
 /// The slots read by a tree's own expressions, not by its subplans.
-fn collect_slots(statement: &PlannedStatement, node: &PlanNode, out: &mut Vec<u32>) {
+fn collect_slots(node: &PlanNode, out: &mut Vec<u32>) {
     for_each_expr(node, &mut |e| {
         stegodon_plan::exprs::walk(e, &mut |x| {
             if let Expr::Param(p) = x
@@ -71,7 +71,7 @@ fn collect_slots(statement: &PlannedStatement, node: &PlanNode, out: &mut Vec<u3
         });
     });
     for c in children(node) {
-        collect_slots(statement, c, out);
+        collect_slots(c, out);
     }
 }
 
