@@ -134,6 +134,9 @@ fn join_correlated_any(level: &Level<'_>, query: &mut Query, link: &SubLink, tes
         }
     }
     pull_up_sublinks(level, &mut sub)?;
+    if asks_outside(level, sub.from.quals.as_ref())? {
+        return Ok(false);
+    }
     crate::prep::expand_join_columns(&mut sub)?;
     let offset = query.range_table.len();
     let mut columns = Vec::new();
@@ -165,6 +168,16 @@ struct Look {
     further: bool,
     /// Nothing in it is volatile.
     steady: bool,
+}
+
+/// Whether a condition asks a subquery that reads the outer row: as a join's condition it would be asked of every pair.
+fn asks_outside(level: &Level<'_>, quals: Option<&Expr>) -> SqlResult<bool> {
+    for c in quals.cloned().map(exprs::conjuncts).unwrap_or_default() {
+        if exprs::any(&c, &mut |x| matches!(x, Expr::SubLink(_))) && look(level, &c)?.outer {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn look(level: &Level<'_>, quals: &Expr) -> SqlResult<Look> {
@@ -210,6 +223,9 @@ fn join_exists(level: &Level<'_>, query: &mut Query, link: &SubLink, negated: bo
         return Ok(false);
     }
     pull_up_sublinks(level, &mut sub)?;
+    if asks_outside(level, sub.from.quals.as_ref())? {
+        return Ok(false);
+    }
     crate::prep::expand_join_columns(&mut sub)?;
     let offset = query.range_table.len();
     let quals = sub.from.quals.take().map(|q| shifted(&q, offset)).transpose()?;
