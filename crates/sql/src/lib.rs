@@ -50,7 +50,6 @@ mod relation;
 pub mod rewrite;
 mod select;
 mod setop;
-mod sides;
 pub mod statement;
 mod sublink;
 mod target;

@@ -6,8 +6,8 @@
 //!   inside the rule               ->  checked as the view's owner, unless the view is security_invoker
 //! ```
 //!
-//! Also replaced here: Vars of a stored query that point at a join's own entry, which analysis never makes, and columns
-//! that are stored nowhere (`expand`).
+//! Also replaced here: Vars of a stored query that point at a join's own entry, which analysis never makes, and virtual
+//! generated columns (`expand`).
 
 use stegodon_catalog::Catalog;
 use stegodon_catalog::rows::Relation;
@@ -21,7 +21,6 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 use crate::context::{AnalyzeContext, Analyzer, ParamTypes, STACK_BYTES, STACK_RED_ZONE_BYTES};
 use crate::expand::expand;
 use crate::oids;
-use crate::sides::conform_sides;
 
 /// One relation that a query reads, and on whose behalf.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +116,6 @@ impl Rewriter<'_> {
             Ok(())
         });
         exprs?;
-        conform_sides(query, self.cx)?;
         expand(query, self.catalog)
     }
 

@@ -226,8 +226,7 @@ fn stand_in(c: &SideColumn) -> Expr {
     var
 }
 
-/// The first leaf.
-pub(crate) fn leftmost_relation(operation: &SetOperation) -> usize {
+fn leftmost_relation(operation: &SetOperation) -> usize {
     let mut at = operation;
     loop {
         match &at.left {
