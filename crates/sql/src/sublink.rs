@@ -46,6 +46,7 @@ impl Analyzer<'_> {
             Expr::Row(r) => r.args,
             other => vec![other],
         };
+        let catalog = self.catalog();
         let right: Vec<Expr> = query
             .outputs()
             .enumerate()
@@ -53,7 +54,7 @@ impl Analyzer<'_> {
                 Expr::Param(Param {
                     kind: ParamKind::SubLink,
                     id: (i + 1) as u32,
-                    type_oid: t.expr.type_oid(),
+                    type_oid: crate::describe::value_type(&t.expr, catalog),
                     typmod: t.expr.typmod(),
                     collation: t.expr.collation(),
                     location: None,
