@@ -142,6 +142,12 @@ impl Analyzer<'_> {
         {
             return Ok(item);
         }
+        self.table_item(rv)
+    }
+
+    /// A table by its name, WITH queries aside.
+    pub(crate) fn table_item(&mut self, rv: &pb::RangeVar) -> SqlResult<FromItem> {
+        let alias = alias_names(rv.alias.as_ref())?;
         let rel = self.find_relation(rv)?;
         let location = loc(rv.location);
         let wrong_kind = match rel.kind {

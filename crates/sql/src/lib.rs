@@ -39,6 +39,7 @@ mod function;
 mod grouping;
 pub mod limits;
 mod literal;
+mod modify;
 mod names;
 mod oids;
 mod operator;
