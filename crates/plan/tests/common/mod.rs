@@ -122,6 +122,7 @@ impl Judge {
         let analyzed =
             stegodon_sql::analyze(&parsed[0], cx, stegodon_sql::ParamTypes::default()).map_err(|e| e.to_string())?;
         let stegodon_sql::Statement::Query(query) = analyzed.statement else { panic!("no query") };
+        let query = stegodon_sql::rewrite(*query, &cx).map_err(|e| e.to_string())?.query;
         let eval = EvalContext {
             catalog: &self.catalog,
             types: &self.view,
