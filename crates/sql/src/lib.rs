@@ -37,6 +37,7 @@ mod from;
 mod from_function;
 mod function;
 mod grouping;
+mod jsonb_path;
 pub mod limits;
 mod literal;
 mod modify;
