@@ -58,7 +58,7 @@ impl Analyzer<'_> {
         let VarSource::Relation(rtindex) = v.source else { return Ok(Vec::new()) };
         let Some((entry, place)) = self.entry_at(place, v.levels_up, rtindex) else { return Ok(Vec::new()) };
         let named = |types: Vec<(Oid, i32, Oid)>| Ok(entry.columns.iter().cloned().zip(types).collect());
-        let types_of = |q: &Query| crate::from::query_columns(q).into_iter().map(|c| c.1).collect();
+        let types_of = |q: &Query| crate::from::query_columns(q, self.catalog()).into_iter().map(|c| c.1).collect();
         match &entry.kind {
             // The whole row.
             RangeTableKind::Subquery(q) if v.attno.0 == 0 => named(types_of(q)),
