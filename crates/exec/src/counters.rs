@@ -39,6 +39,10 @@ pub struct NodeCounters {
     pub workers: AtomicU64,
     /// Most bytes of memory held by a sort or hash.
     pub memory_bytes: AtomicU64,
+    /// Most bytes of temporary files held by it, as seen between batches.
+    pub disk_bytes: AtomicU64,
+    /// Sorts that keep only the first rows.
+    pub bounded_sorts: AtomicU64,
 }
 
 impl Counters {

@@ -21,10 +21,11 @@ use crate::aggregate_call::{AggregateCall, CallKind};
 use crate::batch::{layout_of, schema};
 use crate::grouping::Grouping;
 use crate::hash_aggregate;
+use crate::keys::KeyEncoding;
 use crate::lower::{Columns, Lowering, rewrite};
-use crate::memory::MemoryScope;
+use crate::memory::{MemoryScope, Spills, or_else};
 use crate::operator::{OperatorExec, Physical, malformed};
-use crate::sort::append_keys;
+use crate::sort::{append_keys, number_rows, sort_by};
 
 /// Lowers a grouping node.
 pub(crate) fn plan(lowering: &Lowering<'_>, node: &PlanNode, partitions: usize) -> SqlResult<Physical> {
@@ -36,30 +37,80 @@ pub(crate) fn plan(lowering: &Lowering<'_>, node: &PlanNode, partitions: usize) 
     };
     let mut parts = Parts::default();
     node.targets.iter().map(|t| &t.expr).chain(&node.quals).for_each(|e| parts.collect(e));
-    let input = lowering.node(child, partitions)?;
-    let width = input.schema().fields().len();
-    let mut computed = Vec::new();
-    let mut calls = Vec::with_capacity(parts.aggregates.len());
-    for aggref in &parts.aggregates {
-        calls.push(call(lowering, aggref, split, child, width, &mut computed)?);
+    let grouping =
+        GroupingPlan { lowering, node, child, keys: lowering.group_keys(child, keys)?, parts, split, partitions };
+    if strategy != AggregateStrategy::Hashed {
+        return grouping.sorted(Order::OfInput);
     }
-    let input = if computed.is_empty() { input } else { lowering.append_computed(input, &computed)? };
-    let field = |i: usize| input.schema().fields().get(i).map(|f| f.data_type().clone());
-    for call in &mut calls {
-        call.arg_types = call.args.iter().filter_map(|&a| field(a)).collect();
+    let exact = grouping.calls()?.iter().all(|call| match &call.kind {
+        CallKind::Function(plan, _) => plan.exact_merge(),
+        CallKind::First(_) => true,
+    });
+    if exact {
+        return grouping.hashed(Spills::Yes);
     }
-    let keys = lowering.group_keys(child, keys)?;
-    let shown: Vec<usize> = parts.shown.clone();
-    let execution = lowering.execution;
-    let (grouped, places) = if strategy == AggregateStrategy::Hashed {
-        let (keyed, key_places) = append_keys(execution, input, &keys);
+    // Spilled states are merged, which rounds sums of floats otherwise: what does not fit is sorted instead, each group's rows
+    // in the order they came in.
+    Ok(or_else(grouping.hashed(Spills::No)?, grouping.sorted(Order::ByKeys)?))
+}
+
+/// A grouping node, taken apart.
+struct GroupingPlan<'a> {
+    lowering: &'a Lowering<'a>,
+    node: &'a PlanNode,
+    child: &'a PlanNode,
+    keys: Vec<(usize, KeyEncoding)>,
+    parts: Parts,
+    split: AggregateSplit,
+    partitions: usize,
+}
+
+/// How equal keys come to stand side by side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// The input is sorted.
+    OfInput,
+    /// It is sorted here.
+    ByKeys,
+}
+
+impl GroupingPlan<'_> {
+    /// The calls, and what is to be computed for them behind the child's columns.
+    fn calls_over(&self, width: usize) -> SqlResult<(Vec<AggregateCall>, Vec<Expr>)> {
+        let mut computed = Vec::new();
+        let mut calls = Vec::with_capacity(self.parts.aggregates.len());
+        for aggref in &self.parts.aggregates {
+            calls.push(call(self.lowering, aggref, self.split, self.child, width, &mut computed)?);
+        }
+        Ok((calls, computed))
+    }
+
+    fn calls(&self) -> SqlResult<Vec<AggregateCall>> {
+        Ok(self.calls_over(self.child.targets.len())?.0)
+    }
+
+    /// The child with the calls' arguments behind its columns.
+    fn input(&self) -> SqlResult<(Physical, Vec<AggregateCall>)> {
+        let input = self.lowering.node(self.child, self.partitions)?;
+        let (mut calls, computed) = self.calls_over(input.schema().fields().len())?;
+        let input = if computed.is_empty() { input } else { self.lowering.append_computed(input, &computed)? };
+        for call in &mut calls {
+            call.arg_types = call.args.iter().filter_map(|&a| field(&input, a)).collect();
+        }
+        Ok((input, calls))
+    }
+
+    fn hashed(&self, spills: Spills) -> SqlResult<Physical> {
+        let (input, calls) = self.input()?;
+        let (execution, keys, shown) = (self.lowering.execution, &self.keys, &self.parts.shown);
+        let (keyed, key_places) = append_keys(execution, input, keys);
         // A group column that is its own key comes out as that; others show their first row's value.
         let own = |column: &usize| keys.iter().position(|(c, k)| c == column && k.is_own());
         let first: Vec<usize> = shown.iter().filter(|c| own(c).is_none()).copied().collect();
         let mut all = Vec::with_capacity(first.len() + calls.len());
         for &column in &first {
-            let target =
-                child.targets.get(column).ok_or_else(|| malformed("a group shows a column that is not there"))?;
+            let target = self.child.targets.get(column);
+            let target = target.ok_or_else(|| malformed("a group shows a column that is not there"))?;
             let layout = layout_of(execution.view.as_ref(), &target.expr)?;
             let (kind, arg_types) = (CallKind::First(layout), vec![layout.arrow()]);
             all.push(AggregateCall { kind, args: vec![column], arg_types, filter: None });
@@ -70,22 +121,42 @@ pub(crate) fn plan(lowering: &Lowering<'_>, node: &PlanNode, partitions: usize) 
             |column: &usize| own(column).or_else(|| first.iter().position(|c| c == column).map(|p| keys.len() + p));
         let places = Places { shown: shown.iter().map(|c| place(c).unwrap_or(usize::MAX)).collect(), calls: calls_at };
         let plan = hash_aggregate::plan(execution, keyed, &key_places, all)?;
-        (MemoryScope::plan(plan, execution.hash_mem_bytes), places)
-    } else {
-        let types = shown.iter().map(|&c| field(c).unwrap_or(DataType::Null));
+        let scoped = MemoryScope::plan(execution, self.node.id, plan, execution.hash_mem_bytes, spills);
+        self.finish(scoped, &places)
+    }
+
+    fn sorted(&self, order: Order) -> SqlResult<Physical> {
+        let (mut input, calls) = self.input()?;
+        let execution = self.lowering.execution;
+        if order == Order::ByKeys {
+            let (keyed, mut places) = append_keys(execution, input, &self.keys);
+            let (numbered, number) = number_rows(keyed);
+            places.push(number);
+            let sorted = sort_by(numbered, &places)?;
+            input = MemoryScope::plan(execution, self.node.id, sorted, execution.work_mem_bytes, Spills::Yes);
+        }
+        let shown = &self.parts.shown;
+        let types = shown.iter().map(|&c| field(&input, c).unwrap_or(DataType::Null));
         let types: Vec<DataType> = types.chain(calls.iter().map(|c| c.kind.data_type())).collect();
         let places = Places { shown: (0..shown.len()).collect(), calls: shown.len() };
         let schema = schema(types);
         let operator = Grouping {
             execution: Arc::clone(execution),
-            keys,
+            keys: self.keys.clone(),
             shown: shown.clone(),
             calls,
             schema: Arc::clone(&schema),
         };
-        (OperatorExec::plan(operator, vec![input], schema, partitions), places)
-    };
-    lowering.evaluate(&over_groups(node, &parts, &places), grouped, Columns::ONLY)
+        self.finish(OperatorExec::plan(operator, vec![input], schema, self.partitions), &places)
+    }
+
+    fn finish(&self, grouped: Physical, places: &Places) -> SqlResult<Physical> {
+        self.lowering.evaluate(&over_groups(self.node, &self.parts, places), grouped, Columns::ONLY)
+    }
+}
+
+fn field(input: &Physical, place: usize) -> Option<DataType> {
+    input.schema().fields().get(place).map(|f| f.data_type().clone())
 }
 
 /// What a grouping node's expressions are made of.

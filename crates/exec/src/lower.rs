@@ -11,9 +11,9 @@ use datafusion_physical_plan::union::UnionExec;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, Evaluator, Input as ColumnInput, Side};
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::{BoolExpr, BoolKind, TargetEntry, Var, VarSource};
+use stegodon_nodes::expr::{BoolExpr, BoolKind, Const, TargetEntry, Var, VarSource};
 use stegodon_plan::node::{GroupKey, PlanKind, PlanNode, SortKey};
-use stegodon_types::{SqlError, SqlResult, TypeCatalog};
+use stegodon_types::{Datum, SqlError, SqlResult, TypeCatalog};
 
 use crate::append::Append;
 use crate::batch::{layout_of, schema};
@@ -23,7 +23,7 @@ use crate::initplan::Needs;
 use crate::instrument::instrument;
 use crate::keys::{Keeps, KeyEncoding};
 use crate::limit::Limit;
-use crate::memory::MemoryScope;
+use crate::memory::{MemoryScope, Spills};
 use crate::operator::{OperatorExec, Physical, malformed};
 use crate::rows::{ResultRows, Values};
 use crate::sort::{SortColumn, append_keys, merge, sort};
@@ -148,12 +148,7 @@ impl Lowering<'_> {
                 let child = self.node(child, partitions)?;
                 self.evaluate(node, child, Columns::ONLY)
             }
-            PlanKind::Sort { child, keys, .. } => {
-                let columns = self.sort_columns(Some(child), keys)?;
-                let sorted = sort(self.execution, self.node(child, partitions)?, &columns, None)?;
-                let scoped = MemoryScope::plan(sorted, self.execution.work_mem_bytes);
-                self.evaluate(node, scoped, Columns::ONLY)
-            }
+            PlanKind::Sort { child, keys, .. } => self.sort(node, child, keys, None, partitions),
             PlanKind::Aggregate { .. } | PlanKind::Group { .. } | PlanKind::Unique { .. } => {
                 crate::group_lowering::plan(self, node, partitions)
             }
@@ -161,11 +156,18 @@ impl Lowering<'_> {
             PlanKind::SetOp { outer, inner, kind, all, keys } => {
                 let (outer_rows, inner_rows) = (self.node(outer, 1)?, self.node(inner, 1)?);
                 let keys = self.group_keys(outer, keys)?;
-                let rows = crate::set_op::plan(self.execution, outer_rows, inner_rows, *kind, *all, keys);
+                let rows = crate::set_op::plan(self.execution, node.id, outer_rows, inner_rows, *kind, *all, keys);
                 self.evaluate(node, rows, Columns::ONLY)
             }
             PlanKind::Limit { child, offset, count, ties } => {
-                let input = self.node(child, partitions)?;
+                let input = match (&child.kind, first_rows(offset.as_ref(), count.as_ref())) {
+                    // A sort need not keep what no one asks for.
+                    (PlanKind::Sort { child: below, keys, .. }, Some(fetch)) if ties.is_empty() => {
+                        let sorted = self.sort(child, below, keys, Some(fetch), partitions)?;
+                        instrument(self.execution, child.id, sorted)
+                    }
+                    _ => self.node(child, partitions)?,
+                };
                 let keys = self.group_keys(child, ties)?;
                 let (input, ties) = append_keys(self.execution, input, &keys);
                 let compile = |e: &Option<Expr>| e.as_ref().map(|e| self.compile(e, Columns::ONLY)).transpose();
@@ -199,6 +201,25 @@ impl Lowering<'_> {
                 Err(malformed("a bitmap outside a Bitmap Heap Scan"))
             }
         }
+    }
+
+    /// A sort, of which only the first `fetch` rows are wanted where that is known.
+    fn sort(
+        &self,
+        node: &PlanNode,
+        child: &PlanNode,
+        keys: &[SortKey],
+        fetch: Option<usize>,
+        partitions: usize,
+    ) -> SqlResult<Physical> {
+        let columns = self.sort_columns(Some(child), keys)?;
+        let sorted = sort(self.execution, self.node(child, partitions)?, &columns, fetch)?;
+        if let Some(counters) = self.execution.counters.node(node.id).filter(|_| fetch.is_some()) {
+            crate::counters::add(&counters.bounded_sorts, 1);
+        }
+        let limit_bytes = self.execution.work_mem_bytes;
+        let scoped = MemoryScope::plan(self.execution, node.id, sorted, limit_bytes, Spills::Yes);
+        self.evaluate(node, scoped, Columns::ONLY)
     }
 
     /// Compiles an expression over the columns of children.
@@ -343,6 +364,16 @@ impl Lowering<'_> {
         };
         keys.iter().map(key).collect()
     }
+}
+
+/// How many rows a LIMIT asks of its input, where that is written in it.
+fn first_rows(offset: Option<&Expr>, count: Option<&Expr>) -> Option<usize> {
+    let constant = |e: Option<&Expr>| match e {
+        None => Some(0),
+        Some(Expr::Const(Const { value: Some(Datum::Int64(n)), .. })) => usize::try_from(*n).ok(),
+        Some(_) => None,
+    };
+    constant(offset)?.checked_add(constant(Some(count?))?).filter(|rows| *rows > 0)
 }
 
 /// A node whose expressions over range table entry `relation` read its child's columns instead.

@@ -18,7 +18,7 @@ use crate::initplan::Needs;
 use crate::join::{EquiJoin, hash_join, merge_join};
 use crate::keys::{Keeps, KeyEncoding};
 use crate::lower::{Columns, Lowering, conjunction};
-use crate::memory::{MemoryScope, or_else};
+use crate::memory::{MemoryScope, Spills, or_else};
 use crate::nest_loop::NestLoop;
 use crate::operator::{OperatorExec, Physical, malformed};
 use crate::sort::{append_keys, sort_by};
@@ -91,9 +91,19 @@ impl Equi<'_> {
         let options = if let Some(options) = sorted {
             options
         } else {
-            let limit_bytes = self.lowering.execution.work_mem_bytes;
-            outer = MemoryScope::plan(sort_by(outer, &outer_keys)?, limit_bytes);
-            inner = MemoryScope::plan(sort_by(inner, &inner_keys)?, limit_bytes);
+            let execution = self.lowering.execution;
+            let sorted = |side, keys: &[usize]| {
+                let limit_bytes = execution.work_mem_bytes;
+                Ok::<_, SqlError>(MemoryScope::plan(
+                    execution,
+                    self.node.id,
+                    sort_by(side, keys)?,
+                    limit_bytes,
+                    Spills::Yes,
+                ))
+            };
+            outer = sorted(outer, &outer_keys)?;
+            inner = sorted(inner, &inner_keys)?;
             vec![SortOptions::default(); outer_keys.len()]
         };
         let inner = crate::prepare::replicate(inner, self.partitions);
@@ -117,7 +127,9 @@ impl Equi<'_> {
     fn finish(&self, joined: Physical, columns: Columns) -> SqlResult<Physical> {
         let execution = self.lowering.execution;
         let joined = crate::prepare::plan(execution, joined, Needs::of(&self.join.filter));
-        let scoped = MemoryScope::plan(joined, execution.hash_mem_bytes);
+        // What a hash join holds is its Hash's.
+        let limit_bytes = execution.hash_mem_bytes;
+        let scoped = MemoryScope::plan(execution, self.join.inner.id, joined, limit_bytes, Spills::Yes);
         self.lowering.evaluate(self.node, scoped, columns)
     }
 }
@@ -162,7 +174,8 @@ impl Lowering<'_> {
             inner_schema: inner.schema(),
         };
         let rows = OperatorExec::plan(operator, vec![outer, inner], joined, partitions);
-        let scoped = MemoryScope::plan(rows, self.execution.hash_mem_bytes.max(64 << 20));
+        let limit_bytes = self.execution.hash_mem_bytes.max(64 << 20);
+        let scoped = MemoryScope::plan(self.execution, node.id, rows, limit_bytes, Spills::Yes);
         self.evaluate(node, scoped, columns)
     }
 

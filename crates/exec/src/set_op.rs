@@ -14,12 +14,13 @@ use crate::batch::BATCH_ROWS;
 use crate::error::unwrap;
 use crate::execution::Execution;
 use crate::keys::KeyEncoding;
-use crate::memory::MemoryScope;
+use crate::memory::{MemoryScope, Spills};
 use crate::operator::{Batches, Input, Operator, OperatorExec, Physical, Producer, malformed};
 
 /// INTERSECT or EXCEPT of two inputs of the same columns.
 pub(crate) fn plan(
     execution: &Arc<Execution>,
+    node: usize,
     outer: Physical,
     inner: Physical,
     kind: SetOperationKind,
@@ -29,7 +30,7 @@ pub(crate) fn plan(
     let schema = outer.schema();
     let operator = SetOp { execution: Arc::clone(execution), kind, all, keys };
     let plan = OperatorExec::plan(operator, vec![outer, inner], schema, 1);
-    MemoryScope::plan(plan, execution.hash_mem_bytes.max(64 << 20))
+    MemoryScope::plan(execution, node, plan, execution.hash_mem_bytes.max(64 << 20), Spills::Yes)
 }
 
 #[derive(Debug)]

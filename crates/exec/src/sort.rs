@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use async_trait::async_trait;
 use datafusion_physical_expr::expressions::Column;
@@ -81,6 +81,49 @@ pub(crate) fn sort_by(input: Physical, places: &[usize]) -> SqlResult<Physical> 
     };
     let ordering = LexOrdering::new(places.iter().map(expr)).ok_or_else(|| malformed("an order of no column"))?;
     Ok(Arc::new(SortExec::new(ordering, input).with_preserve_partitioning(true)))
+}
+
+/// The input with its rows' numbers in a last column; says which.
+pub(crate) fn number_rows(input: Physical) -> (Physical, usize) {
+    let place = input.schema().fields().len();
+    let types: Vec<DataType> = input.schema().fields().iter().map(|f| f.data_type().clone()).collect();
+    let all = schema(types.into_iter().chain([DataType::Int64]));
+    let partitions = input.properties().partitioning.partition_count();
+    (OperatorExec::plan(NumberRows { schema: Arc::clone(&all) }, vec![input], all, partitions), place)
+}
+
+#[derive(Debug)]
+struct NumberRows {
+    schema: SchemaRef,
+}
+
+impl Operator for NumberRows {
+    fn name(&self) -> &'static str {
+        "Numbers"
+    }
+
+    fn start(self: Arc<Self>, partition: usize, inputs: Vec<Input>) -> SqlResult<Box<dyn Producer>> {
+        let [input] = inputs.as_slice() else { return Err(malformed("Numbers has one child")) };
+        Ok(Box::new(Numbering { input: input.start(partition)?, schema: Arc::clone(&self.schema), next: 0 }))
+    }
+}
+
+struct Numbering {
+    input: Batches,
+    schema: SchemaRef,
+    next: i64,
+}
+
+#[async_trait]
+impl Producer for Numbering {
+    async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
+        let Some(input) = self.input.next().await? else { return Ok(None) };
+        let end = self.next + input.num_rows() as i64;
+        let numbers = Int64Array::from_iter_values(self.next..end);
+        self.next = end;
+        let columns = input.columns().iter().cloned().chain([Arc::new(numbers) as ArrayRef]).collect();
+        batch(&self.schema, columns, input.num_rows()).map(Some)
+    }
 }
 
 /// Merges sorted partitions into one.

@@ -149,7 +149,7 @@ fn internal_callee(
     })
 }
 
-/// Whether a function is volatile; one that the catalogs do not know is taken to be.
+/// Whether a function is volatile, as the catalogs say.
 pub(crate) fn is_volatile(catalog: &Catalog, function: Oid) -> bool {
     catalog.proc(function).is_some_and(|p| p.volatility == b'v')
 }

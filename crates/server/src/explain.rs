@@ -6,7 +6,7 @@ use std::time::Instant;
 use stegodon_exec::{Execution, read};
 use stegodon_nodes::Query;
 use stegodon_plan::deparse::DeparseContext;
-use stegodon_plan::node::{PlanKind, PlanNode, PlannedStatement};
+use stegodon_plan::node::{AggregateStrategy, PlanKind, PlanNode, PlannedStatement};
 use stegodon_plan::{BufferUsage, ExplainOptions, NodeCounters, NodeRun};
 use stegodon_sql::statement::ExplainOptions as Said;
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeContext};
@@ -83,6 +83,12 @@ struct Counted<'a> {
     planned: &'a PlannedStatement,
 }
 
+/// The buckets that PostgreSQL would begin a hash table with.
+fn buckets(node: &PlanNode) -> u64 {
+    const LEAST: u64 = 1024;
+    (node.estimate.rows.max(0.0) as u64).max(LEAST).checked_next_power_of_two().unwrap_or(LEAST)
+}
+
 fn find(node: &PlanNode, id: usize) -> Option<&PlanNode> {
     if node.id == id {
         return Some(node);
@@ -131,6 +137,15 @@ impl NodeCounters for Counted<'_> {
         let gather = matches!(node.kind, PlanKind::Gather { .. } | PlanKind::GatherMerge { .. });
         let join = matches!(node.kind, PlanKind::NestLoop(_) | PlanKind::HashJoin { .. } | PlanKind::MergeJoin { .. });
         let second = read(&counters.filtered_second) as f64;
+        let kilobytes = |bytes: &_| read(bytes).div_ceil(1024);
+        let (memory, disk) = (kilobytes(&counters.memory_bytes), kilobytes(&counters.disk_bytes));
+        // A table that went to disk was taken up again in as many parts as it was too large.
+        let batches = 1 + disk.div_ceil(memory.max(1));
+        let sort_method = match (disk, read(&counters.bounded_sorts)) {
+            (0, 0) => "quicksort",
+            (0, _) => "top-N heapsort",
+            _ => "external merge",
+        };
         Some(NodeRun {
             loops: loops as f64,
             rows: read(&counters.rows) as f64,
@@ -142,6 +157,11 @@ impl NodeCounters for Counted<'_> {
             index_searches: index.then(|| read(&counters.index_searches)),
             heap_fetches: index_only.then(|| read(&counters.heap_fetches)),
             heap_blocks: bitmap.then(|| (read(&counters.exact_pages), read(&counters.lossy_pages))),
+            sort: matches!(node.kind, PlanKind::Sort { .. })
+                .then(|| (sort_method.to_owned(), if disk > 0 { disk } else { memory }, disk > 0)),
+            hash: matches!(node.kind, PlanKind::Hash { .. }).then(|| (buckets(node), 1, memory)),
+            hash_aggregate: matches!(node.kind, PlanKind::Aggregate { strategy: AggregateStrategy::Hashed, .. })
+                .then_some((batches, memory, disk)),
             workers_launched: gather.then(|| read(&counters.workers)),
             buffers: self.buffers(node),
             ..NodeRun::default()

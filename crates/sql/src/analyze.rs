@@ -58,7 +58,7 @@ impl Analyzer<'_> {
     }
 
     /// Fails where a parameter has no type, or was used before its type was known.
-    fn check_params(&self, query: &Query) -> SqlResult<()> {
+    pub(crate) fn check_params(&self, query: &Query) -> SqlResult<()> {
         let mut query = query.clone();
         stegodon_nodes::levels::walk_query_mut(&mut query, 0, 0, &mut |e, _| {
             if let Expr::Param(p) = e

@@ -7,7 +7,6 @@ use stegodon_catalog::rows::Proc;
 use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{ArrayExpr, CoercionForm, FieldSelect, FuncExpr, Location, VarSource};
-use stegodon_nodes::query::{Query, RangeTableKind};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::coerce::Context;
@@ -393,87 +392,6 @@ impl Analyzer<'_> {
                 collation,
             }))
         }))
-    }
-
-    /// The columns of a row value, as far as they are known; dropped ones without a name.
-    pub fn row_fields(&self, row: &Expr) -> SqlResult<Vec<RowField>> {
-        let ty = self.expr_type(row)?;
-        if let Some(relation) = self.composite_relation(ty).and_then(|r| self.cx.catalog.relation(r)) {
-            return Ok(relation
-                .attributes
-                .iter()
-                .map(|a| {
-                    let name = if a.dropped { String::new() } else { a.name.clone() };
-                    (name, (a.type_oid, a.typmod, a.collation))
-                })
-                .collect());
-        }
-        if ty != oids::RECORD {
-            return Ok(Vec::new());
-        }
-        match row {
-            Expr::Row(r) => {
-                let mut fields = Vec::new();
-                for (arg, name) in r.args.iter().zip(&r.names) {
-                    fields.push((name.clone(), (self.expr_type(arg)?, arg.typmod(), arg.collation())));
-                }
-                Ok(fields)
-            }
-            Expr::Func(f) => Ok(self.out_columns(f.function, &f.args)?.unwrap_or_default()),
-            Expr::Var(v) if v.attno.0 == 0 => {
-                let VarSource::Relation(rtindex) = v.source else { return Ok(Vec::new()) };
-                let item = self.level(v.levels_up)?.namespace.iter().find(|i| i.rtindex == rtindex);
-                Ok(item.map_or_else(Vec::new, |i| {
-                    i.columns
-                        .iter()
-                        .map(|c| (c.name.clone(), (c.expr.type_oid(), c.expr.typmod(), c.expr.collation())))
-                        .collect()
-                }))
-            }
-            Expr::Var(v) => {
-                // A record that a subquery in FROM hands out: what it is there.
-                let VarSource::Relation(rtindex) = v.source else { return Ok(Vec::new()) };
-                let rte = self.rte(v.levels_up, rtindex)?;
-                match &rte.kind {
-                    RangeTableKind::Subquery(q) => self.output_fields(q, v.attno),
-                    RangeTableKind::Cte { name, levels_up, self_reference: false, .. } => {
-                        let ctes = &self.level(v.levels_up + levels_up)?.ctes;
-                        match ctes.iter().find(|c| c.name == *name) {
-                            Some(c) => self.output_fields(&c.query, v.attno),
-                            None => Ok(Vec::new()),
-                        }
-                    }
-                    _ => Ok(Vec::new()),
-                }
-            }
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// The columns of a record that an analysed query has as its output.
-    fn output_fields(&self, q: &Query, attno: AttrNumber) -> SqlResult<Vec<RowField>> {
-        let nth = usize::try_from(attno.0).ok().and_then(|n| n.checked_sub(1));
-        let Some(e) = nth.and_then(|n| q.outputs().nth(n)).map(|t| &t.expr) else { return Ok(Vec::new()) };
-        let Expr::Var(v) = e else { return self.row_fields(e) };
-        let VarSource::Relation(rtindex) = v.source else { return Ok(Vec::new()) };
-        if v.levels_up != 0 {
-            return Ok(Vec::new());
-        }
-        let Some(rte) = rtindex.checked_sub(1).and_then(|i| q.range_table.get(i)) else { return Ok(Vec::new()) };
-        let named = |types: Vec<(Oid, i32, Oid)>| Ok(rte.columns.iter().cloned().zip(types).collect());
-        match &rte.kind {
-            RangeTableKind::Subquery(inner) if v.attno.0 == 0 => {
-                named(crate::from::query_columns(inner).into_iter().map(|c| c.1).collect())
-            }
-            RangeTableKind::Subquery(inner) => self.output_fields(inner, v.attno),
-            RangeTableKind::Values { types, .. } | RangeTableKind::Cte { types, .. } if v.attno.0 == 0 => {
-                named(types.clone())
-            }
-            RangeTableKind::Function { functions, ordinality: false } if v.attno.0 == 0 => {
-                named(functions.iter().flat_map(|f| f.columns.iter().map(|c| (c.1, c.2, c.3))).collect())
-            }
-            _ => Ok(Vec::new()),
-        }
     }
 
     /// The columns of a function that returns `record` through output parameters; `None` where it has none.

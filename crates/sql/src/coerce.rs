@@ -110,8 +110,12 @@ impl Analyzer<'_> {
         self.element_type(oid).is_some_and(|e| self.composite_relation(e).is_some())
     }
 
-    /// Whether one row type's table inherits from the other's.
+    /// Whether one row type's table inherits from the other's, or is a table of that type.
     fn row_type_inherits(&self, child: Oid, parent: Oid) -> bool {
+        let table = self.composite_relation(child).and_then(|r| self.cx.catalog.relation(r));
+        if table.is_some_and(|r| r.of_type.is_valid() && r.of_type == parent) {
+            return true;
+        }
         let (Some(child), Some(parent)) = (self.composite_relation(child), self.composite_relation(parent)) else {
             return false;
         };
@@ -443,23 +447,33 @@ impl Analyzer<'_> {
         form: CoercionForm,
         location: Location,
     ) -> SqlResult<Expr> {
-        let Expr::Row(row) = node else {
-            return self.unsupported(location, "casting a record that is no row constructor to a row type");
+        let place = location.or_else(|| node.location());
+        let cannot = |a: &Self| {
+            let (from, to) = (a.type_name(oids::RECORD), a.type_name(target));
+            a.error_at(place, SqlState::CannotCoerce, format!("cannot cast type {from} to {to}"))
         };
-        let mismatch = |a: &Self, detail: &str| {
-            let e = a.error_at(
-                location,
-                SqlState::CannotCoerce,
-                format!("cannot cast type {} to {}", a.type_name(oids::RECORD), a.type_name(target)),
-            );
-            Err(e.detail(detail))
+        let (fields, row_location) = match node {
+            Expr::Row(row) => (row.args, row.location),
+            // The row of a FROM item is the row of its columns.
+            Expr::Var(v) if v.attno.0 == 0 => {
+                let item = self
+                    .level(v.levels_up)?
+                    .namespace
+                    .iter()
+                    .find(|i| v.source == stegodon_nodes::expr::VarSource::Relation(i.rtindex));
+                let Some(item) = item.cloned() else { return Err(cannot(self)) };
+                let columns = self.item_columns(v.levels_up, &item, v.location)?;
+                (columns.into_iter().map(|c| c.1).collect(), v.location)
+            }
+            _ => return Err(cannot(self)),
         };
+        let mismatch = |a: &Self, detail: &str| Err(cannot(a).detail(detail));
         let (base, _) = self.base_type_and_typmod(target, -1);
         let relation = self.composite_relation(base).and_then(|r| self.cx.catalog.relation(r));
         let Some(relation) = relation.cloned() else {
             return Err(SqlError::internal("a row type without relation"));
         };
-        let mut given = row.args.into_iter();
+        let mut given = fields.into_iter();
         let mut args = Vec::new();
         for (i, attribute) in relation.attributes.iter().enumerate() {
             if attribute.dropped {
@@ -492,7 +506,7 @@ impl Analyzer<'_> {
         if given.next().is_some() {
             return mismatch(self, "Input has too many columns.");
         }
-        let built = Expr::Row(RowExpr { args, row_type: base, names: Vec::new(), form, location: row.location });
+        let built = Expr::Row(RowExpr { args, row_type: base, names: Vec::new(), form, location: row_location });
         Ok(self.coerce_to_domain(built, None, target, context, form, location)?.0)
     }
 }

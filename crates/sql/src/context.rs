@@ -58,6 +58,8 @@ pub enum ExprKind {
     Limit,
     Offset,
     Values,
+    UpdateSource,
+    Returning,
     ExecuteParameter,
 }
 
@@ -86,6 +88,8 @@ impl ExprKind {
             ExprKind::Limit => "LIMIT",
             ExprKind::Offset => "OFFSET",
             ExprKind::Values => "VALUES",
+            ExprKind::UpdateSource => "UPDATE",
+            ExprKind::Returning => "RETURNING",
             ExprKind::ExecuteParameter => "EXECUTE",
         }
     }

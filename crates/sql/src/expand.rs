@@ -1,14 +1,8 @@
-//! Columns that are stored nowhere: virtual generated columns, and the whole rows of what is no plain table.
+//! Virtual generated columns, which are stored nowhere: a column becomes its expression, from `pg_attrdef`, and a whole row
+//! of such a table a row of its columns.
 //!
-//! ```text
-//!   Var of a virtual column        ->  its expression, from pg_attrdef
-//!   whole row of a subquery, view, ->  ROW(its columns)
-//!   WITH query, VALUES, function,
-//!   parent of other tables
-//! ```
-//!
-//! Where an outer join may fill the entry with NULLs, the expression must be NULL there too, whatever it computes from NULLs.
-//! There the entry becomes a subquery that computes it below the join:
+//! Where an outer join may fill the table with NULLs, the expression must be NULL there too, whatever it computes from NULLs.
+//! There the table becomes a subquery that computes it below the join:
 //!
 //! ```text
 //!   a LEFT JOIN t   ->   a LEFT JOIN (SELECT its columns, [ROW(..)], [ctid, ..] FROM t) t
@@ -25,10 +19,10 @@ use stegodon_nodes::expr::{CoercionForm, Collate, Const, RowExpr, Var, VarSource
 use stegodon_nodes::levels::{raise_levels, walk_expr_mut, walk_query_mut};
 use stegodon_nodes::query::{FromExpr, JoinKind, JoinTree, RangeTableEntry, RangeTableKind};
 use stegodon_nodes::{Expr, Query, reader};
-use stegodon_types::{SqlError, SqlResult, TypeKind};
+use stegodon_types::{SqlError, SqlResult};
 
 use crate::context::make_var;
-use crate::from::{plain_entry, query_columns};
+use crate::from::plain_entry;
 use crate::oids;
 use crate::relation::SYSTEM_COLUMNS;
 
@@ -41,14 +35,6 @@ struct Column {
 
 /// By column number, what stands there instead.
 type Replacements = BTreeMap<i16, Expr>;
-
-/// What is read of an entry.
-#[derive(Default)]
-struct Read {
-    columns: BTreeSet<i16>,
-    /// The type of the whole row, as analysis gave it to the reference.
-    row_type: Oid,
-}
 
 /// Expands what an already rewritten query level reads of such columns; its subqueries are done.
 pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> SqlResult<()> {
@@ -64,9 +50,9 @@ pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> SqlResult<()> {
         let new = if nullable.contains(&rtindex) {
             let expansion = Expansion::of(entry, 1, &read, catalog)?;
             let expansion = expansion.ok_or_else(|| SqlError::internal("an entry has lost its columns"))?;
-            expansion.below_the_join(entry, rtindex, &read.columns)?
+            expansion.below_the_join(entry, rtindex, &read)?
         } else {
-            expansion.in_place(&read.columns)?
+            expansion.in_place(&read)?
         };
         replacements.insert(rtindex, new);
     }
@@ -74,23 +60,19 @@ pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> SqlResult<()> {
 }
 
 /// The columns read of each entry of this level, from here and from subqueries.
-fn columns_read(query: &mut Query) -> SqlResult<BTreeMap<usize, Read>> {
+fn columns_read(query: &mut Query) -> SqlResult<BTreeMap<usize, BTreeSet<i16>>> {
     // A join's entry names all columns of its sides, and nothing points there any more.
     for entry in &mut query.range_table {
         if let RangeTableKind::Join { alias_vars, .. } = &mut entry.kind {
             alias_vars.clear();
         }
     }
-    let mut read: BTreeMap<usize, Read> = BTreeMap::new();
+    let mut read: BTreeMap<usize, BTreeSet<i16>> = BTreeMap::new();
     walk_query_mut(query, 0, 0, &mut |e, level| {
-        if let Expr::Var(Var { source: VarSource::Relation(rtindex), attno, levels_up, type_oid, .. }) = e
+        if let Expr::Var(Var { source: VarSource::Relation(rtindex), attno, levels_up, .. }) = e
             && *levels_up == level
         {
-            let entry = read.entry(*rtindex).or_default();
-            entry.columns.insert(attno.0);
-            if attno.0 == 0 {
-                entry.row_type = *type_oid;
-            }
+            read.entry(*rtindex).or_default().insert(attno.0);
         }
         Ok(true)
     })?;
@@ -151,52 +133,16 @@ struct Expansion {
 
 impl Expansion {
     /// `None` where nothing that is read needs it.
-    fn of(entry: &RangeTableEntry, rtindex: usize, read: &Read, catalog: &Catalog) -> SqlResult<Option<Self>> {
-        let whole = read.columns.contains(&0);
-        let typed = |types: &[(Oid, i32, Oid)]| -> Vec<Column> {
-            let name = |i: usize| entry.columns.get(i).cloned().unwrap_or_default();
-            let column = |(i, ty): (usize, &(Oid, i32, Oid))| Column {
-                name: name(i),
-                expr: make_var(rtindex, i as i16 + 1, *ty),
-                stored: true,
-            };
-            types.iter().enumerate().map(column).collect()
+    fn of(entry: &RangeTableEntry, rtindex: usize, read: &BTreeSet<i16>, catalog: &Catalog) -> SqlResult<Option<Self>> {
+        let RangeTableKind::Relation { relation, .. } = &entry.kind else { return Ok(None) };
+        let Some(rel) = catalog.relation(*relation) else {
+            return Err(SqlError::internal(format_args!("relation {relation} has gone")));
         };
-        let columns = match &entry.kind {
-            RangeTableKind::Relation { relation, inherit, .. } => {
-                let Some(rel) = catalog.relation(*relation) else {
-                    return Err(SqlError::internal(format_args!("relation {relation} has gone")));
-                };
-                let generated = |a: &&Attribute| a.generated == b'v' && !a.dropped;
-                let reads_generated =
-                    rel.attributes.iter().filter(generated).any(|a| whole || read.columns.contains(&a.number.0));
-                let row_of_children = whole && *inherit && !rel.children.is_empty();
-                if !reads_generated && !row_of_children {
-                    return Ok(None);
-                }
-                relation_columns(rel, rtindex, catalog)?
-            }
-            _ if !whole => return Ok(None),
-            RangeTableKind::Subquery(q) => typed(&query_columns(q).into_iter().map(|(_, ty)| ty).collect::<Vec<_>>()),
-            RangeTableKind::Values { types, .. } | RangeTableKind::Cte { types, .. } => typed(types),
-            RangeTableKind::Function { functions, ordinality } => {
-                let all = functions.iter().flat_map(|f| f.columns.iter().map(|c| (c.1, c.2, c.3)));
-                let ordinality = ordinality.then_some((oids::INT8, -1, Oid::INVALID));
-                typed(&all.chain(ordinality).collect::<Vec<_>>())
-            }
-            RangeTableKind::Join { .. } | RangeTableKind::Group { .. } | RangeTableKind::Result => return Ok(None),
-        };
-        if whole && read.row_type != oids::RECORD {
-            // A named row type has a place for every column that it ever had.
-            let row = match catalog.type_desc(read.row_type).map(|t| &t.kind) {
-                Some(TypeKind::Composite { relation }) => catalog.relation(*relation),
-                _ => None,
-            };
-            if row.is_none_or(|r| r.attributes.len() != columns.len()) {
-                return Err(SqlError::unsupported("a whole row whose type has other columns"));
-            }
+        let is_read = |a: &Attribute| read.contains(&0) || read.contains(&a.number.0);
+        if !rel.attributes.iter().any(|a| a.generated == b'v' && !a.dropped && is_read(a)) {
+            return Ok(None);
         }
-        Ok(Some(Self { columns, row_type: read.row_type }))
+        Ok(Some(Self { columns: relation_columns(rel, rtindex, catalog)?, row_type: rel.row_type }))
     }
 
     /// The row of all columns, as a Var of the whole row would give it.
@@ -237,9 +183,6 @@ impl Expansion {
         rtindex: usize,
         read: &BTreeSet<i16>,
     ) -> SqlResult<Replacements> {
-        if entry.lateral {
-            return Err(SqlError::unsupported("a whole row of a LATERAL item below an outer join"));
-        }
         let mut inner = Query::default();
         let mut used = read.clone();
         if read.contains(&0) {
@@ -269,41 +212,11 @@ impl Expansion {
         let mut own = std::mem::replace(entry, around);
         // The privileges are noted already.
         own.requires_select = false;
-        raise_entry(&mut own)?;
         inner.range_table.push(own);
         inner.from = FromExpr { items: vec![JoinTree::Relation(1)], quals: None };
         entry.kind = RangeTableKind::Subquery(Box::new(inner));
         Ok(out)
     }
-}
-
-/// An entry has moved one query in: what it refers to outside is one level further out.
-pub(crate) fn raise_entry(entry: &mut RangeTableEntry) -> SqlResult<()> {
-    match &mut entry.kind {
-        RangeTableKind::Cte { levels_up, .. } => *levels_up += 1,
-        RangeTableKind::Values { rows, .. } => {
-            rows.iter_mut().flatten().try_for_each(|e| raise_levels(e, 1))?;
-        }
-        RangeTableKind::Function { functions, .. } => {
-            functions.iter_mut().try_for_each(|f| raise_levels(&mut f.call, 1))?;
-        }
-        RangeTableKind::Subquery(q) => {
-            // As the subquery of an expression, which is one level further in than the expression.
-            let link = stegodon_nodes::expr::SubLink {
-                kind: stegodon_nodes::expr::SubLinkKind::Exists,
-                test: None,
-                query: std::mem::take(q),
-                location: None,
-            };
-            let mut e = Expr::SubLink(Box::new(link));
-            raise_levels(&mut e, 1)?;
-            if let Expr::SubLink(link) = e {
-                **q = link.query;
-            }
-        }
-        _ => {}
-    }
-    Ok(())
 }
 
 fn null(type_oid: Oid) -> Expr {

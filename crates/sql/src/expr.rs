@@ -395,10 +395,7 @@ impl Analyzer<'_> {
             ));
         }
         let names = (1..=args.len()).map(|i| format!("f{i}")).collect();
-        let form = match pb::CoercionForm::try_from(r.row_format) {
-            Ok(pb::CoercionForm::CoerceImplicitCast) => CoercionForm::ImplicitCast,
-            _ => CoercionForm::Call,
-        };
+        let form = CoercionForm::ImplicitCast;
         Ok(Expr::Row(RowExpr { args, row_type: oids::RECORD, names, form, location }))
     }
 

@@ -1,12 +1,14 @@
 //! FROM: tables, subqueries, WITH references and joins. Functions are in [`crate::from_function`].
 
 use pg_query::{NodeEnum, protobuf as pb};
+use stegodon_catalog::Catalog;
 use stegodon_format::ids::Oid;
 use stegodon_nodes::expr::{BoolExpr, BoolKind, Coalesce, Expr};
 use stegodon_nodes::query::{JoinExpr, JoinKind, JoinTree, Query, RangeTableEntry, RangeTableKind};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::context::{Analyzer, ExprKind, NsColumn, NsItem, loc, make_var, seen_from};
+use crate::describe::value_type;
 use crate::names::{node_name, string_list};
 
 /// What a FROM item has become.
@@ -49,12 +51,12 @@ pub(crate) fn plain_entry(
 }
 
 /// A subquery's output columns: names, and types with typmod and collation.
-pub(crate) fn query_columns(query: &Query) -> Vec<(String, (Oid, i32, Oid))> {
+pub(crate) fn query_columns(query: &Query, catalog: &Catalog) -> Vec<(String, (Oid, i32, Oid))> {
     query
         .outputs()
         .map(|t| {
             let e = &t.expr;
-            (t.name.clone().unwrap_or_default(), (e.type_oid(), e.typmod(), e.collation()))
+            (t.name.clone().unwrap_or_default(), (value_type(e, catalog), e.typmod(), e.collation()))
         })
         .collect()
 }
@@ -140,6 +142,12 @@ impl Analyzer<'_> {
         {
             return Ok(item);
         }
+        self.table_item(rv)
+    }
+
+    /// A table by its name, WITH queries aside.
+    pub(crate) fn table_item(&mut self, rv: &pb::RangeVar) -> SqlResult<FromItem> {
+        let alias = alias_names(rv.alias.as_ref())?;
         let rel = self.find_relation(rv)?;
         let location = loc(rv.location);
         let wrong_kind = match rel.kind {
@@ -198,11 +206,12 @@ impl Analyzer<'_> {
     }
 
     fn from_cte(&mut self, name: &str, alias: Option<&AliasNames>) -> SqlResult<Option<FromItem>> {
+        let catalog = self.catalog();
         for up in 0..=self.outer.len() as u32 {
             let Some(cte) = self.level_mut(up)?.ctes.iter_mut().find(|c| c.name == name) else { continue };
             cte.references += 1;
             let own = cte.columns.clone();
-            let types: Vec<_> = query_columns(&cte.query).into_iter().map(|c| c.1).collect();
+            let types: Vec<_> = query_columns(&cte.query, catalog).into_iter().map(|c| c.1).collect();
             let kind = RangeTableKind::Cte {
                 name: name.to_owned(),
                 levels_up: up,
@@ -230,7 +239,7 @@ impl Analyzer<'_> {
     /// Adds a subquery's entry.
     pub fn add_subquery(&mut self, query: Query, alias: Option<&pb::Alias>, lateral: bool) -> SqlResult<FromItem> {
         let alias = alias_names(alias)?;
-        let (own, types): (Vec<_>, Vec<_>) = query_columns(&query).into_iter().unzip();
+        let (own, types): (Vec<_>, Vec<_>) = query_columns(&query, self.catalog()).into_iter().unzip();
         let columns = self.aliased_columns(&own, alias.as_ref(), "table")?;
         let has_alias = alias.is_some();
         let name = alias.map_or_else(|| "unnamed_subquery".to_owned(), |a| a.name);
@@ -351,13 +360,6 @@ impl Analyzer<'_> {
         self.state.rtable.push(plain_entry(rte_kind, name.clone(), has_alias, names));
         let rtindex = self.state.rtable.len();
 
-        if has_alias {
-            namespace.clear();
-        } else {
-            for i in &mut namespace {
-                i.cols_visible = false;
-            }
-        }
         if let Some(u) = &j.join_using_alias {
             // JOIN ... USING (...) AS name: reaches the merged columns only, qualified.
             let item = NsItem {
@@ -372,6 +374,14 @@ impl Analyzer<'_> {
             };
             self.check_name_conflicts(std::slice::from_ref(&item), &namespace)?;
             namespace.push(item);
+        }
+        // The join's own alias hides everything in it, the USING clause's alias too.
+        if has_alias {
+            namespace.clear();
+        } else {
+            for i in &mut namespace {
+                i.cols_visible = false;
+            }
         }
         let item = NsItem {
             name,
@@ -411,7 +421,7 @@ impl Analyzer<'_> {
     fn coerce_merged(&mut self, e: Expr, ty: Oid, typmod: i32) -> SqlResult<Expr> {
         use crate::coerce::Context;
         use stegodon_nodes::expr::{CoercionForm, Relabel};
-        let input = e.type_oid();
+        let input = self.expr_type(&e)?;
         if input != ty {
             return self.coerce_type(e, input, ty, typmod, Context::Implicit, CoercionForm::ImplicitCast, None);
         }

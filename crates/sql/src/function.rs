@@ -221,8 +221,7 @@ impl Analyzer<'_> {
                 continue;
             };
             let Some(old) = list.get_mut(at) else { continue };
-            let rank =
-                |c: &Candidate| (c.path_position, usize::from(c.variadic_count > 0), c.variadic_count, c.default_count);
+            let rank = |c: &Candidate| (c.path_position, c.variadic_count > 0);
             match rank(&new).cmp(&rank(old)) {
                 std::cmp::Ordering::Less => *old = new,
                 std::cmp::Ordering::Equal => old.ambiguous = true,

@@ -75,13 +75,40 @@ pub fn nesting(tokens: &[ScanToken]) -> usize {
     deepest
 }
 
-/// Fails with 54001 where the statement is too long or nested too deeply; otherwise answers its nesting.
-pub fn check(sql: &str) -> SqlResult<usize> {
+/// What the tokens of a statement say of it.
+pub struct Checked {
+    /// How deeply it may nest.
+    pub nesting: usize,
+    /// `$1a`: the grammar that we have reads it as two tokens, PostgreSQL's as an error.
+    pub parameter_junk: Option<std::ops::Range<usize>>,
+}
+
+/// Fails with 54001 where the statement is too long or nested too deeply.
+pub fn check(sql: &str) -> SqlResult<Checked> {
     if sql.len() > MAX_LENGTH_BYTES {
         return Err(too_complex());
     }
     // What the scanner rejects is reported by the parser, which scans it again and knows the position.
-    let Ok(tokens) = pg_query::scan_tokens(sql) else { return Ok(0) };
-    let depth = nesting(&tokens);
-    if depth > MAX_NESTING { Err(too_complex()) } else { Ok(depth) }
+    let Ok(tokens) = pg_query::scan_tokens(sql) else { return Ok(Checked { nesting: 0, parameter_junk: None }) };
+    let nesting = nesting(&tokens);
+    if nesting > MAX_NESTING {
+        return Err(too_complex());
+    }
+    Ok(Checked { nesting, parameter_junk: parameter_junk(sql, &tokens) })
+}
+
+fn parameter_junk(sql: &str, tokens: &[ScanToken]) -> Option<std::ops::Range<usize>> {
+    tokens.windows(2).find_map(|pair| {
+        let [parameter, next] = pair else { return None };
+        if Token::try_from(parameter.token) != Ok(Token::Param) || parameter.end != next.start {
+            return None;
+        }
+        let (start, at, end) = (
+            usize::try_from(parameter.start).ok()?,
+            usize::try_from(next.start).ok()?,
+            usize::try_from(next.end).ok()?,
+        );
+        let first = sql.as_bytes().get(at)?;
+        (first.is_ascii_alphabetic() || *first == b'_' || *first >= 0x80).then_some(start..end)
+    })
 }

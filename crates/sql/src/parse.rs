@@ -67,15 +67,21 @@ pub(crate) fn with_stack<T>(nesting: usize, f: impl FnOnce() -> T) -> T {
 
 /// Parses a string of statements.
 pub fn parse(sql: &str) -> SqlResult<Vec<ParsedStatement>> {
-    let nesting = limits::check(sql)?;
+    let limits::Checked { nesting, parameter_junk } = limits::check(sql)?;
     let input = CString::new(sql).map_err(|_| {
         SqlError::new(SqlState::CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": 0x00")
     })?;
     let source: Arc<str> = Arc::from(sql);
     let parsed = with_stack(nesting, || ffi::parse(&input)).map_err(|failure| match failure {
-        ffi::ParseFailure::Syntax { message, position } => syntax_error(&message, position),
+        ffi::ParseFailure::Syntax { message, position } => syntax_error(sql, &message, position),
         ffi::ParseFailure::Decode(what) => SqlError::internal(format_args!("pg_query's tree: {what}")),
     })?;
+    if let Some(junk) = parameter_junk {
+        let position = sql.get(..junk.start).map_or(0, |s| s.chars().count() as u32 + 1);
+        let near = sql.get(junk).unwrap_or_default();
+        let message = format!("trailing junk after parameter at or near \"{near}\"");
+        return Err(SqlError::new(SqlState::SyntaxError, message).at(position));
+    }
     let mut statements = Vec::with_capacity(parsed.stmts.len());
     for raw in parsed.stmts {
         let Some(node) = raw.stmt.and_then(|n| n.node) else { continue };
@@ -88,19 +94,55 @@ pub fn parse(sql: &str) -> SqlResult<Vec<ParsedStatement>> {
 }
 
 /// The scanner and the grammar raise few errors that are not plain syntax errors; pg_query keeps the message only.
-fn syntax_error(message: &str, position: u32) -> SqlError {
+fn syntax_error(sql: &str, message: &str, position: u32) -> SqlError {
+    let mut hint = None;
     let state = if message.contains("not yet implemented")
         || message.contains("not implemented")
         || message.contains("is not supported")
     {
         SqlState::FeatureNotSupported
     } else if message == "invalid Unicode escape" {
-        SqlState::InvalidEscapeSequence
+        // E'..' and U&'..' fail with the same words.
+        if in_escape_string(sql, position) {
+            hint = Some("Unicode escapes must be \\uXXXX or \\UXXXXXXXX.");
+            SqlState::InvalidEscapeSequence
+        } else {
+            hint = Some("Unicode escapes must be \\XXXX or \\+XXXXXX.");
+            SqlState::SyntaxError
+        }
+    } else if message.starts_with("invalid byte sequence for encoding") {
+        SqlState::CharacterNotInRepertoire
     } else if message.starts_with("memory exhausted") || message.starts_with("parse tree is nested too deeply") {
         return limits::too_complex();
     } else {
         SqlState::SyntaxError
     };
-    let error = SqlError::new(state, message);
+    let mut error = SqlError::new(state, message);
+    if let Some(hint) = hint {
+        error = error.hint(hint);
+    }
     if position > 0 { error.at(position) } else { error }
+}
+
+/// Whether the string literal around a place (in characters, from 1) is an `E'..'`.
+fn in_escape_string(sql: &str, position: u32) -> bool {
+    let before: Vec<char> = sql.chars().take(position.saturating_sub(1) as usize).collect();
+    // Quotes inside of a literal are doubled or follow a backslash; its own follows the prefix.
+    let starts = before.windows(2).rev().find_map(|pair| match pair {
+        ['e' | 'E', '\''] => Some(true),
+        ['&', '\''] => Some(false),
+        _ => None,
+    });
+    starts.unwrap_or(false)
+}
+
+/// Parses what a client has sent as bytes, which must be UTF-8: `22021` otherwise.
+pub fn parse_bytes(sql: &[u8]) -> SqlResult<Vec<ParsedStatement>> {
+    parse(text(sql)?)
+}
+
+/// A statement's bytes as text: `22021` where they are no UTF-8, in PostgreSQL's words.
+pub fn text(sql: &[u8]) -> SqlResult<&str> {
+    stegodon_types::scalar::text::validate(stegodon_types::settings::Encoding::Utf8, sql)?;
+    std::str::from_utf8(sql).map_err(SqlError::internal)
 }

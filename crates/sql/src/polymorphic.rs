@@ -72,7 +72,10 @@ impl Analyzer<'_> {
     /// Whether argument types can stand for the declared polymorphic ones.
     pub fn generic_types_fit(&self, actual: &[Oid], declared: &[Oid]) -> bool {
         self.collect_families(actual, declared, false).is_ok_and(|(mut f1, mut f2)| {
-            self.finish_family1(&mut f1, false).is_ok() && self.finish_family2(&mut f2).is_ok()
+            // A literal alone is no enum.
+            self.finish_family1(&mut f1, false).is_ok()
+                && self.finish_family2(&mut f2).is_ok()
+                && !(f1.is_enum && f1.element.is_none())
         })
     }
 
@@ -255,7 +258,7 @@ impl Analyzer<'_> {
         result: Oid,
         allow_poly: bool,
     ) -> SqlResult<Oid> {
-        if !is_polymorphic(result) && !declared.iter().any(|&d| is_polymorphic(d)) {
+        if !declared.iter().any(|&d| is_polymorphic(d)) {
             return Ok(result);
         }
         let (mut f1, mut f2) = self.collect_families(actual, declared, allow_poly)?;

@@ -6,8 +6,8 @@
 //!   inside the rule               ->  checked as the view's owner, unless the view is security_invoker
 //! ```
 //!
-//! Also replaced here: Vars of a stored query that point at a join's own entry, which analysis never makes, and columns
-//! that are stored nowhere (`expand`).
+//! Also replaced here: Vars of a stored query that point at a join's own entry, which analysis never makes, virtual
+//! generated columns (`expand`), and subscripts of jsonb.
 
 use stegodon_catalog::Catalog;
 use stegodon_catalog::rows::Relation;
@@ -20,8 +20,8 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::context::{AnalyzeContext, Analyzer, ParamTypes, STACK_BYTES, STACK_RED_ZONE_BYTES};
 use crate::expand::expand;
+use crate::jsonb_path::replace_jsonb_subscripts;
 use crate::oids;
-use crate::sides::conform_sides;
 
 /// One relation that a query reads, and on whose behalf.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub fn rewrite(query: Query, cx: &AnalyzeContext<'_>) -> SqlResult<Rewritten> {
         Rewriter { cx: *cx, catalog: cx.catalog, user: cx.user, accesses: Vec::new(), active: Vec::new() };
     let mut query = query;
     rewriter.query(&mut query)?;
+    replace_jsonb_subscripts(&mut query, cx.catalog)?;
     Ok(Rewritten { query, accesses: rewriter.accesses })
 }
 
@@ -117,7 +118,6 @@ impl Rewriter<'_> {
             Ok(())
         });
         exprs?;
-        conform_sides(query, self.cx)?;
         expand(query, self.catalog)
     }
 

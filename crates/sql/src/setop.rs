@@ -8,6 +8,7 @@ use stegodon_nodes::query::{Query, RangeTableKind, SetOperand, SetOperation, Set
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::context::{Analyzer, ExprKind, NsColumn, NsItem, STACK_BYTES, STACK_RED_ZONE_BYTES, make_var};
+use crate::describe::value_type;
 use crate::from::{plain_entry, query_columns};
 use crate::oids;
 
@@ -196,17 +197,18 @@ impl Analyzer<'_> {
     fn set_leaf(&mut self, s: &pb::SelectStmt) -> SqlResult<(SetOperand, Vec<SideColumn>)> {
         let query = self.subquery(s, false)?;
         let rtindex = self.state.rtable.len() + 1;
+        let catalog = self.catalog();
         let columns = query
             .outputs()
             .enumerate()
             .map(|(i, t)| {
                 let e = &t.expr;
-                let ty = (e.type_oid(), e.typmod(), e.collation());
+                let ty = (value_type(e, catalog), e.typmod(), e.collation());
                 let unknown = (ty.0 == oids::UNKNOWN).then_some((rtindex, i));
                 SideColumn { ty, location: e.location(), unknown, explicit: matches!(e, Expr::Collate(_)) }
             })
             .collect();
-        let names: Vec<String> = query_columns(&query).into_iter().map(|c| c.0).collect();
+        let names: Vec<String> = query_columns(&query, catalog).into_iter().map(|c| c.0).collect();
         let name = format!("*SELECT* {rtindex}");
         let kind = RangeTableKind::Subquery(Box::new(query));
         self.state.rtable.push(plain_entry(kind, name, true, names));
@@ -226,8 +228,7 @@ fn stand_in(c: &SideColumn) -> Expr {
     var
 }
 
-/// The first leaf.
-pub(crate) fn leftmost_relation(operation: &SetOperation) -> usize {
+fn leftmost_relation(operation: &SetOperation) -> usize {
     let mut at = operation;
     loop {
         match &at.left {

@@ -13,6 +13,7 @@ use crate::oids;
 
 const INT2_ARRAY: Oid = Oid(1005);
 const OID_ARRAY: Oid = Oid(1028);
+const JSONB: Oid = stegodon_types::oids::JSONB;
 
 impl Analyzer<'_> {
     pub(crate) fn sublink(&mut self, s: &pb::SubLink) -> SqlResult<Expr> {
@@ -46,6 +47,7 @@ impl Analyzer<'_> {
             Expr::Row(r) => r.args,
             other => vec![other],
         };
+        let catalog = self.catalog();
         let right: Vec<Expr> = query
             .outputs()
             .enumerate()
@@ -53,7 +55,7 @@ impl Analyzer<'_> {
                 Expr::Param(Param {
                     kind: ParamKind::SubLink,
                     id: (i + 1) as u32,
-                    type_oid: t.expr.type_oid(),
+                    type_oid: crate::describe::value_type(&t.expr, catalog),
                     typmod: t.expr.typmod(),
                     collation: t.expr.collation(),
                     location: None,
@@ -151,6 +153,9 @@ impl Analyzer<'_> {
             oids::OIDVECTOR => container_type = OID_ARRAY,
             _ => {}
         }
+        if container_type == JSONB {
+            return self.subscript_jsonb(container, subscripts);
+        }
         let Some(element_type) = self.element_type(container_type) else {
             let name = self.type_name(container_type);
             return if matches!(self.type_desc(container_type)?.kind, TypeKind::Base)
@@ -196,6 +201,50 @@ impl Analyzer<'_> {
             collation: Oid::INVALID,
             upper,
             lower,
+            container,
+        })))
+    }
+
+    /// `jsonb[...]`: keys are text, places in an array integers.
+    fn subscript_jsonb(&mut self, container: Expr, subscripts: &[&pb::AIndices]) -> SqlResult<Expr> {
+        let slice = subscripts.iter().any(|s| s.is_slice);
+        let mut upper = Vec::new();
+        for s in subscripts {
+            let Some(node) = s.uidx.as_ref().or(s.lidx.as_ref()) else {
+                return Err(SqlError::new(SqlState::DatatypeMismatch, "jsonb subscript does not support slices"));
+            };
+            let key = self.expr(node)?;
+            let location = key.location();
+            if slice {
+                let message = "jsonb subscript does not support slices";
+                return Err(self.error_at(location, SqlState::DatatypeMismatch, message));
+            }
+            let ty = self.expr_type(&key)?;
+            let fits = |t: Oid| self.can_coerce(&[ty], &[t], Context::Implicit);
+            let target = match (ty == oids::UNKNOWN, fits(oids::INT4), fits(oids::TEXT)) {
+                (true, ..) | (_, false, true) => oids::TEXT,
+                (_, true, false) => oids::INT4,
+                (_, integer, _) => {
+                    let message = format!("subscript type {} is not supported", self.type_name(ty));
+                    let e = self.error_at(location, SqlState::DatatypeMismatch, message);
+                    return Err(e.hint(if integer {
+                        "jsonb subscript must be coercible to only one type, integer or text."
+                    } else {
+                        "jsonb subscript must be coercible to either integer or text."
+                    }));
+                }
+            };
+            let form = CoercionForm::ImplicitCast;
+            upper.push(Some(self.coerce_type(key, ty, target, -1, Context::Implicit, form, None)?));
+        }
+        Ok(Expr::Subscript(Box::new(SubscriptingRef {
+            container_type: JSONB,
+            element_type: Oid::INVALID,
+            result_type: JSONB,
+            typmod: -1,
+            collation: Oid::INVALID,
+            upper,
+            lower: Vec::new(),
             container,
         })))
     }

@@ -22,7 +22,7 @@ impl Analyzer<'_> {
                     leftmost = l;
                 }
                 if leftmost.into_clause.is_some() {
-                    return Ok(Statement::Write("SELECT INTO"));
+                    return self.stored_query(node, "SELECT INTO");
                 }
                 Statement::Query(Box::new(self.select_statement(node)?))
             }
@@ -81,11 +81,16 @@ impl Analyzer<'_> {
                 Statement::Lock { relations, mode: l.mode, nowait: l.nowait }
             }
             NodeEnum::ConstraintsSetStmt(_) => Statement::SetConstraints,
-            // Their tables are looked for first, as PostgreSQL does.
-            NodeEnum::InsertStmt(s) => self.write_to(s.relation.as_ref(), "INSERT")?,
-            NodeEnum::UpdateStmt(s) => self.write_to(s.relation.as_ref(), "UPDATE")?,
-            NodeEnum::DeleteStmt(s) => self.write_to(s.relation.as_ref(), "DELETE")?,
-            NodeEnum::MergeStmt(s) => self.write_to(s.relation.as_ref(), "MERGE")?,
+            NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) | NodeEnum::MergeStmt(_) => {
+                self.modify(node)?
+            }
+            NodeEnum::CreateTableAsStmt(c) => {
+                let tag = write_tag(node).unwrap_or("CREATE TABLE AS");
+                match c.query.as_ref().and_then(|q| q.node.as_ref()) {
+                    Some(query) => self.stored_query(query, tag)?,
+                    None => Statement::Write(tag),
+                }
+            }
             other => match write_tag(other) {
                 Some(tag) => Statement::Write(tag),
                 None => return self.unsupported(None, node_name(Some(other))),
@@ -98,13 +103,6 @@ impl Analyzer<'_> {
             Some(n) => self.statement(n),
             None => Err(SqlError::internal("a statement without its inner one")),
         }
-    }
-
-    fn write_to(&mut self, relation: Option<&pb::RangeVar>, tag: &'static str) -> SqlResult<Statement> {
-        if let Some(rv) = relation {
-            self.find_relation(rv)?;
-        }
-        Ok(Statement::Write(tag))
     }
 
     fn explain_options(&self, nodes: &[pb::Node]) -> SqlResult<ExplainOptions> {

@@ -37,3 +37,10 @@ create table genparent (k int, x int generated always as (k + 1) virtual) partit
 create table genpart partition of genparent for values in (1);
 create view genview as select v, w from gen;
 create view pairview as select p, id from u;
+create function enumish(anyenum) returns text language sql immutable as 'select $1::text';
+create function enumish(mood) returns int language sql immutable as 'select 1';
+create function twice(a int = 1, b int = 2) returns int language sql immutable as 'select a + b';
+create function twice(a int = 1, b int = 2, c int = 3) returns int language sql immutable as 'select a + b + c';
+create function twice(variadic int[]) returns text language sql immutable as 'select ''v''';
+create table typed of pair;
+create function on_pair(pair) returns text language sql immutable as 'select ($1).y';

@@ -1,4 +1,4 @@
-//! What rewriting makes of columns that are stored nowhere and of the sides of set operations, shown as something like SQL.
+//! What rewriting makes of virtual generated columns, shown as something like SQL.
 //!
 //! `testdata/rewrite/*.txt` holds statements, `----`, and what they become: our form, so PostgreSQL is not its judge (that
 //! the answers are PostgreSQL's is tested over `fixtures/fresh.sql`). `REWRITE=1` writes what is found.
@@ -130,9 +130,9 @@ impl<'a> Shower<'a> {
 }
 
 #[test]
-fn stored_nowhere_and_sides_are_expanded() {
+fn virtual_generated_columns_are_expanded() {
     let session = Session::new();
-    for file in ["expand", "sides"] {
+    for file in ["expand"] {
         let path = format!("testdata/rewrite/{file}.txt");
         let text = std::fs::read_to_string(&path).unwrap();
         let mut found = String::new();

@@ -184,6 +184,17 @@ select a, c, d, e, b, v, w from altered where a in (1, 40, 41, 60) order by a --
 select w, count(*), sum(v) from altered group by w order by w -- ordered
 select x.v, one_row.a from one_row left join altered x on x.a = one_row.a + 5
 select altered from altered where a > 58
+select o.a, x.v, x.z, x, x is null from one_row o left join altered x on x.a = o.a + 500
+select x.a, y.z, y.v, y.ctid from altered x left join altered y on y.v = x.a where x.a between 30 and 40 order by x.a -- ordered
+select count(x.z), count(y.z), count(*) from altered x full join (select * from altered where z = 'no c') y using (v)
+select z, max(v), (select count(*) from altered b where b.z = a.z and b.v > 500) from altered a group by z order by z -- ordered
+with q as (select * from altered where z <> 'true') select q.v, w, z from q where q.v in (select v from altered where w = 'w0') order by v -- ordered
+select sku, attributes['tags'][1], attributes['stock'], attributes['deep']['x'], attributes['nope'][0], attributes['tags'][-1] from products where sku < 'P004' order by sku -- ordered
+select s, s.name, (s).w from (select id, w, name from boxes where id < 23) s order by id -- ordered
+select t.id, s, s is null from tree t left join (select id as k, weight from tree where weight > 45) s on s.k = t.id where t.id < 20 order by t.id -- ordered
+select o, o.x from one_row cross join lateral (select a + 1 as x, b as y) o
+select v, (v).column2 from (values (1, 'a'), (2, null)) v order by 1 -- ordered
+select a from (select array(select id from tree where parent = 1 order by id) as a) s where a[2] = 4
 -- toast and width
 select id, length(body), length(plain), length(raw), cardinality(words), length(doc::text), tail from documents order by id -- ordered
 select id, md5(body), md5(plain), md5(raw::text), md5(words::text), md5(doc::text) from documents where id > 20 order by id -- ordered

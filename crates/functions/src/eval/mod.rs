@@ -25,7 +25,7 @@ pub(crate) use value::{DomainCheck, layout_of};
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef, new_empty_array};
 use stegodon_nodes::expr::{BooleanTestKind, SqlValueKind, SubPlan};
 use stegodon_types::{Layout, Oid, SqlError, SqlResult, TypeDesc};
 
@@ -301,11 +301,31 @@ impl CallNode {
         // Most calls have one or two arguments: no allocation beyond this list's.
         let args = self.args.iter().map(|a| a.eval(frame)).collect::<SqlResult<Vec<Column>>>()?;
         if self.volatile {
-            return (self.kernel)(&Call { cx: frame.cx, info: &self.info, args: &args, rows: frame.rows })
-                .and_then(|c| Ok(Column::Array(c.into_array(frame.rows)?)));
+            return self.each_row(&args, frame);
         }
         let rows = if args.iter().all(Column::is_const) { 1 } else { frame.rows };
         Ok(constant_if((self.kernel)(&Call { cx: frame.cx, info: &self.info, args: &args, rows })?, &args))
+    }
+}
+
+impl CallNode {
+    /// A volatile function, called for each row.
+    fn each_row(&self, args: &[Column], frame: &Frame<'_>) -> SqlResult<Column> {
+        let mut parts = Vec::with_capacity(frame.rows);
+        for row in 0..frame.rows {
+            let args = args.iter().map(|a| match a {
+                Column::Const(_) => a.clone(),
+                Column::Array(array) => Column::Array(array.slice(row, 1)),
+            });
+            let args: Vec<Column> = args.collect();
+            let value = (self.kernel)(&Call { cx: frame.cx, info: &self.info, args: &args, rows: 1 })?;
+            parts.push(value.into_array(1)?);
+        }
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        if parts.is_empty() {
+            return Ok(Column::Array(new_empty_array(&self.info.layout.arrow())));
+        }
+        arrow_select::concat::concat(&parts).map(Column::Array).map_err(SqlError::internal)
     }
 }
 
