@@ -32,13 +32,7 @@ impl Analyzer<'_> {
         } else {
             self.set_operation_stmt(s)?
         };
-        if let Some(NodeEnum::LockingClause(l)) = s.locking_clause.first().and_then(|n| n.node.as_ref()) {
-            let what = match pb::LockClauseStrength::try_from(l.strength) {
-                Ok(pb::LockClauseStrength::LcsForkeyshare) => "FOR KEY SHARE",
-                Ok(pb::LockClauseStrength::LcsForshare) => "FOR SHARE",
-                Ok(pb::LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
-                _ => "FOR UPDATE",
-            };
+        if let Some(what) = lock_strength(s) {
             return Err(SqlError::new(
                 SqlState::ReadOnlySqlTransaction,
                 format!("cannot execute SELECT {what} in a read-only transaction"),
@@ -249,6 +243,17 @@ impl Analyzer<'_> {
         }
         Ok(())
     }
+}
+
+/// How the first locking clause is written, where there is one.
+pub(crate) fn lock_strength(s: &pb::SelectStmt) -> Option<&'static str> {
+    let Some(NodeEnum::LockingClause(l)) = s.locking_clause.first().and_then(|n| n.node.as_ref()) else { return None };
+    Some(match pb::LockClauseStrength::try_from(l.strength) {
+        Ok(pb::LockClauseStrength::LcsForkeyshare) => "FOR KEY SHARE",
+        Ok(pb::LockClauseStrength::LcsForshare) => "FOR SHARE",
+        Ok(pb::LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
+        _ => "FOR UPDATE",
+    })
 }
 
 pub(crate) fn check_target_count(targets: &[TargetEntry]) -> SqlResult<()> {

@@ -28,10 +28,10 @@ impl Analyzer<'_> {
     pub(crate) fn set_operation_stmt(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
         let mut query = Query::default();
         self.with_clause(s.with_clause.as_ref())?;
-        if !s.locking_clause.is_empty() {
+        if let Some(lock) = crate::select::lock_strength(s) {
             return Err(SqlError::new(
                 SqlState::FeatureNotSupported,
-                "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT",
+                format!("{lock} is not allowed with UNION/INTERSECT/EXCEPT"),
             ));
         }
         let (operand, columns) = self.set_operand(s, true)?;
