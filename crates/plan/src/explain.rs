@@ -621,13 +621,22 @@ impl<'p> Printer<'p, '_> {
         if self.options.verbose {
             self.line(detail, format!("Inner Unique: {}", j.inner_unique));
         }
+        let counted = |f: fn(&NodeRun) -> f64| run.map_or(0.0, f);
+        let (joined, filtered) = (counted(|r| r.removed_by_join_filter), counted(|r| r.removed_by_filter));
+        // What an inner join tests of its result is part of the join.
+        if j.kind == JoinKind::Inner {
+            let all: Vec<Expr> = j.filter.iter().chain(&node.quals).cloned().collect();
+            self.condition(node, detail, "Join Filter", &all, self.prefix);
+            self.removed(detail, "Rows Removed by Join Filter", joined + filtered, run);
+            return;
+        }
         self.condition(node, detail, "Join Filter", &j.filter, self.prefix);
         if !j.filter.is_empty() {
-            self.removed(detail, "Rows Removed by Join Filter", run.map_or(0.0, |r| r.removed_by_join_filter), run);
+            self.removed(detail, "Rows Removed by Join Filter", joined, run);
         }
         self.condition(node, detail, "Filter", &node.quals, self.prefix);
         if !node.quals.is_empty() {
-            self.removed(detail, "Rows Removed by Filter", run.map_or(0.0, |r| r.removed_by_filter), run);
+            self.removed(detail, "Rows Removed by Filter", filtered, run);
         }
     }
 

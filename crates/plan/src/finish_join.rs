@@ -5,8 +5,10 @@ use std::rc::Rc;
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::VarSource;
+use stegodon_nodes::query::JoinKind;
 use stegodon_types::{SqlError, SqlResult};
 
+use crate::exprs::has_subplan;
 use crate::finish::{Built, Finisher, View, resolve, resolve_all};
 use crate::node::*;
 use crate::path::{JoinEquality, JoinPath, Path, PathKind};
@@ -23,8 +25,16 @@ pub(crate) fn build<'a>(f: &mut Finisher, v: View<'_, 'a>, p: &Rc<Path<'a>>) -> 
     let mut inner = f.build(v, &join.inner)?;
     let inputs: &[(VarSource, &[Expr])] = &[(VarSource::Outer, &outer.exprs), (VarSource::Inner, &inner.exprs)];
     let fix_all = |list: Vec<Expr>| list.iter().map(|e| resolve(e, inputs)).collect::<SqlResult<Vec<_>>>();
-    let filter = fix_all(v.ordered(&join.clauses))?;
-    let quals = fix_all(v.ordered(&join.filter))?;
+    let mut filter = fix_all(v.ordered(&join.clauses))?;
+    let mut quals = fix_all(v.ordered(&join.filter))?;
+    // A subquery is asked of an inner join's result: running one inside of the join would hold it up.
+    if join.kind == JoinKind::Inner
+        && let Some(first) = filter.iter().position(has_subplan)
+    {
+        let mut late = filter.split_off(first);
+        late.append(&mut quals);
+        quals = late;
+    }
     let exprs: Vec<Expr> = p.target.exprs.iter().map(|(e, _)| e.clone()).collect();
     let targets = resolve_all(&exprs, inputs)?;
     let mut clauses = Vec::new();

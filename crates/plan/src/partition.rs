@@ -284,7 +284,8 @@ pub(crate) fn add_append_paths<'a>(level: &mut Level<'a>, rel: &mut Rel<'a>) -> 
             sorted.extend(found.into_iter().next());
         }
         if natural {
-            rel.list.add(merge_append_path(level, rel, sorted, wanted, prune));
+            // Which children have rows is not asked again when it starts: merging them all is right.
+            rel.list.add(merge_append_path(level, rel, sorted, wanted, None));
         }
     }
     Ok(())

@@ -123,14 +123,20 @@ fn is_plain(q: &Query) -> bool {
 /// `x IN (SELECT inner FROM ... WHERE inner = outer)`: what is compared joins the subquery's own conditions.
 fn join_correlated_any(level: &Level<'_>, query: &mut Query, link: &SubLink, test: &Expr) -> SqlResult<bool> {
     let mut sub = link.query.clone();
-    let volatile = sub.targets.iter().any(|t| level.is_volatile(&t.expr));
-    if !is_plain(&sub) || sub.distinct_on || volatile || sub.from.items.is_empty() || reads_outside(&sub)? {
+    if !is_plain(&sub) || sub.distinct_on || sub.from.items.is_empty() || reads_outside(&sub)? {
         return Ok(false);
     }
-    if sub.from.quals.as_ref().is_some_and(|q| !look(level, q).is_ok_and(|l| l.steady)) {
-        return Ok(false);
+    // What lies further out cannot be told from this query's columns once it has moved here.
+    for e in sub.targets.iter().map(|t| &t.expr).chain(&sub.from.quals) {
+        let reads = look(level, e)?;
+        if reads.further || !reads.steady {
+            return Ok(false);
+        }
     }
     pull_up_sublinks(level, &mut sub)?;
+    if asks_outside(level, sub.from.quals.as_ref())? {
+        return Ok(false);
+    }
     crate::prep::expand_join_columns(&mut sub)?;
     let offset = query.range_table.len();
     let mut columns = Vec::new();
@@ -162,6 +168,16 @@ struct Look {
     further: bool,
     /// Nothing in it is volatile.
     steady: bool,
+}
+
+/// Whether a condition asks a subquery that reads the outer row: as a join's condition it would be asked of every pair.
+fn asks_outside(level: &Level<'_>, quals: Option<&Expr>) -> SqlResult<bool> {
+    for c in quals.cloned().map(exprs::conjuncts).unwrap_or_default() {
+        if exprs::any(&c, &mut |x| matches!(x, Expr::SubLink(_))) && look(level, &c)?.outer {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn look(level: &Level<'_>, quals: &Expr) -> SqlResult<Look> {
@@ -207,6 +223,9 @@ fn join_exists(level: &Level<'_>, query: &mut Query, link: &SubLink, negated: bo
         return Ok(false);
     }
     pull_up_sublinks(level, &mut sub)?;
+    if asks_outside(level, sub.from.quals.as_ref())? {
+        return Ok(false);
+    }
     crate::prep::expand_join_columns(&mut sub)?;
     let offset = query.range_table.len();
     let quals = sub.from.quals.take().map(|q| shifted(&q, offset)).transpose()?;

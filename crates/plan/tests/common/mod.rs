@@ -1,6 +1,8 @@
 //! The judge's database `plan` as a dump: catalogs, statistics, sizes; and SQL text planned over it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, dead_code, missing_docs)]
 
+pub mod validate;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -142,6 +144,9 @@ impl Judge {
             cursor: false,
         };
         let plan = stegodon_plan::plan(&query, input).map_err(|e| e.to_string())?;
+        if let Some(problem) = validate::problem(&plan) {
+            return Err(format!("invalid plan: {problem}"));
+        }
         Ok(stegodon_plan::explain(&plan, &DeparseContext { view: &self.view, types }, options, None))
     }
 }
