@@ -332,9 +332,14 @@ impl<'a> PageRef<'a> {
         }
     }
 
+    /// The line pointers as stored, [`ItemId`]'s words: number 1 comes first.
+    pub fn line_pointers(self) -> &'a [[u8; LINE_POINTER_SIZE]] {
+        self.line_pointer_bytes().as_chunks::<LINE_POINTER_SIZE>().0
+    }
+
     /// Every line pointer with its number, in order.
     pub fn item_ids(self) -> impl DoubleEndedIterator<Item = (OffsetNumber, ItemId)> + ExactSizeIterator + 'a {
-        let (pointers, _) = self.line_pointer_bytes().as_chunks::<LINE_POINTER_SIZE>();
+        let pointers = self.line_pointers();
         pointers.iter().enumerate().map(|(i, raw)| (OffsetNumber(i as u16 + 1), ItemId(u32::from_le_bytes(*raw))))
     }
 

@@ -71,9 +71,8 @@ pub struct SetFunctionPlan {
 /// `generate_subscripts`; `unnest` of an array and of a multirange; `string_to_table`; elements, pairs and keys of `json` and
 /// `jsonb`.
 const DONE: [u32; 29] = [
-    2763, 2764, 2765, 2766,
-    1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161, 6274, 1293, 3219, 3465, 3208, 3932,
-    3931, 3955, 3969, 3958, 3959, 3957,
+    2763, 2764, 2765, 2766, 1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161, 6274, 1293,
+    3219, 3465, 3208, 3932, 3931, 3955, 3969, 3958, 3959, 3957,
 ];
 
 /// Whether a set-returning function is done.

@@ -46,6 +46,8 @@ pub struct Columns {
     fetched: Vec<Option<Vec<u8>>>,
     /// Where the values of a page lie; kept to be used again.
     pub(crate) places: Vec<Place>,
+    /// Where the values of a page's plain tuples start; kept to be used again.
+    pub(crate) starts: Vec<u32>,
 }
 
 impl Columns {
@@ -59,6 +61,7 @@ impl Columns {
             packed: Vec::new(),
             fetched: Vec::new(),
             places: Vec::new(),
+            starts: Vec::new(),
         }
     }
 

@@ -18,6 +18,7 @@ use crate::columns::{Columns, Packed, Toasted};
 use crate::desc::TupleDesc;
 use crate::error::{Error, Result};
 use crate::page::HeapPage;
+use crate::plain::{self, Plain};
 use crate::walk::{Place, Walk};
 
 /// The columns that every table has.
@@ -79,6 +80,8 @@ pub struct Deformer {
     desc: TupleDesc,
     wanted: Vec<Wanted>,
     walk: Walk,
+    /// Where all stored columns wanted are numbers at known positions.
+    plain: Option<Plain>,
 }
 
 impl Deformer {
@@ -89,8 +92,14 @@ impl Deformer {
             Wanted::Stored { index, .. } => Some((*index, at)),
             Wanted::System(_) | Wanted::Null(_) => None,
         });
-        let walk = Walk::new(desc.layout().attrs(), stored.collect(), wanted.len());
-        Ok(Self { desc: desc.clone(), wanted, walk })
+        let (attrs, stored) = (desc.layout().attrs(), stored.collect::<Vec<_>>());
+        let numbers = wanted.iter().all(|w| match w {
+            Wanted::Stored { layout, .. } => !matches!(layout, Layout::Bytes | Layout::Name | Layout::Fixed(_)),
+            Wanted::System(_) | Wanted::Null(_) => true,
+        });
+        let plain = if numbers { Plain::new(attrs, &stored, wanted.len()) } else { None };
+        let walk = Walk::new(attrs, stored, wanted.len());
+        Ok(Self { desc: desc.clone(), wanted, walk, plain })
     }
 
     /// The relation's columns.
@@ -112,13 +121,22 @@ impl Deformer {
             return Err(Error::Internal("columns of another deformer"));
         }
         let bytes: &[u8] = page.page().bytes();
-        self.walk.find(page, offsets, &mut columns.places)?;
-        let Columns { builders, rows, toasted, packed, places, .. } = columns;
+        let plain = self.plain.as_ref().filter(|plain| plain.starts(page, offsets, &mut columns.starts));
+        if plain.is_none() {
+            self.walk.find(page, offsets, &mut columns.places)?;
+        }
+        let Columns { builders, rows, toasted, packed, places, starts, .. } = columns;
         for (column, (wanted, builder)) in self.wanted.iter().zip(builders.iter_mut()).enumerate() {
             match wanted {
                 Wanted::Null(_) => offsets.iter().for_each(|_| builder.append_null()),
                 Wanted::System(system) => self.append_system(*system, page, offsets, builder)?,
                 Wanted::Stored { layout, missing, .. } => {
+                    if let Some(position) = plain.and_then(|plain| plain.position(column)) {
+                        if plain::append(builder, bytes, starts, position) {
+                            continue;
+                        }
+                        return Err(Error::Internal("a plain column is no number"));
+                    }
                     let places = places.get(column * offsets.len()..).unwrap_or(&[]);
                     let places = places.get(..offsets.len()).unwrap_or(places);
                     let batch = Batch { page, offsets, bytes, places, missing: missing.as_ref() };

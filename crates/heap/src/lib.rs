@@ -38,6 +38,7 @@ pub mod desc;
 pub mod error;
 pub mod hot;
 pub mod page;
+mod plain;
 pub mod toast;
 mod walk;
 

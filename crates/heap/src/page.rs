@@ -107,7 +107,8 @@ impl<'a> HeapPage<'a> {
         out.clear();
         let items = self.page.item_ids().filter(|(_, id)| id.is_normal());
         if self.page.flags().all_visible() && visibility.trusts_all_visible() {
-            out.extend(items.map(|(offset, _)| offset));
+            out.reserve(items.size_hint().1.unwrap_or(0));
+            items.for_each(|(offset, _)| out.push(offset));
             return Ok(());
         }
         for (offset, id) in items {

@@ -10,7 +10,8 @@ use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use stegodon_access::Table;
 use stegodon_buffer::PinnedPage;
-use stegodon_format::ids::{Fork, Tid};
+use stegodon_format::ids::{BlockNumber, Fork, Tid};
+use stegodon_format::page::{BLCKSZ, PageRef};
 use stegodon_format::vm;
 use stegodon_functions::{Batch, Evaluator, Partial, Selection, evaluate_all};
 use stegodon_nbtree::{BtreeScan, Direction, PoolSource, ScanOptions};
@@ -62,7 +63,7 @@ impl Operator for IndexOnlyScan {
             next: 0,
             rows: 0,
             full_at: 64,
-            map: None,
+            maps: VisibilityMaps::default(),
             heap: None,
             state: State::NotStarted,
             failed: None,
@@ -88,8 +89,8 @@ struct Running {
     next: usize,
     rows: usize,
     full_at: usize,
-    /// The page of the visibility map last looked at.
-    map: Option<PinnedPage>,
+    /// The pages of the visibility map that this leaf's matches were looked up in.
+    maps: VisibilityMaps,
     /// The heap page last looked at.
     heap: Option<PinnedPage>,
     state: State,
@@ -98,11 +99,44 @@ struct Running {
     io: ScanIo,
 }
 
+/// Copies of visibility map pages, good while a leaf is pinned: vacuum cannot have removed a tuple that the leaf still points
+/// to, so what the map said of its page stays true. A leaf's matches lie all over the table; latching the map for each cost
+/// more than reading the leaf.
+#[derive(Default)]
+struct VisibilityMaps {
+    pages: Vec<(BlockNumber, Box<[u8; BLCKSZ]>)>,
+    /// How many of them are of this leaf; the others' memory is used again.
+    live: usize,
+    /// The map page that was asked last, of whichever leaf.
+    last: Option<BlockNumber>,
+}
+
+impl VisibilityMaps {
+    fn all_visible(&self, map: BlockNumber, block: BlockNumber) -> Option<bool> {
+        let (_, page) = self.pages.iter().take(self.live).find(|(b, _)| *b == map)?;
+        Some(vm::bits(PageRef::new(page), block).all_visible())
+    }
+
+    fn keep(&mut self, map: BlockNumber, page: PageRef<'_>) {
+        match self.pages.get_mut(self.live) {
+            Some((block, copy)) => (*block, **copy) = (map, *page.bytes()),
+            None => self.pages.push((map, Box::new(*page.bytes()))),
+        }
+        self.live += 1;
+        self.last = Some(map);
+    }
+
+    fn forget(&mut self) {
+        self.live = 0;
+    }
+}
+
 impl Running {
     /// Adds the next match. False at the end.
     async fn step(&mut self) -> SqlResult<bool> {
         while self.scan.matches().get(self.next).is_none() {
             self.next = 0;
+            self.maps.forget();
             if !self.scan.next().await? {
                 return Ok(false);
             }
@@ -127,13 +161,18 @@ impl Running {
         if block.0 >= scan.map_blocks {
             return Ok(false);
         }
-        if self.map.as_ref().is_none_or(|p| p.block() != block) {
-            let pool = scan.execution.storage.pool();
-            let files = &scan.table.files;
-            self.map = Some(pool.read_counted(files, Fork::VisibilityMap, block, &self.io.counters).await?);
+        if let Some(known) = self.maps.all_visible(block, tid.block) {
+            return Ok(known);
         }
-        let Some(map) = &self.map else { return Ok(false) };
-        Ok(vm::bits(map.latch_shared().view(), tid.block).all_visible())
+        let (pool, files) = (scan.execution.storage.pool(), &scan.table.files);
+        // PostgreSQL keeps its page of the map pinned from leaf to leaf, and counts it once.
+        let map = if self.maps.last == Some(block) {
+            pool.read(files, Fork::VisibilityMap, block).await?
+        } else {
+            pool.read_counted(files, Fork::VisibilityMap, block, &self.io.counters).await?
+        };
+        self.maps.keep(block, map.latch_shared().view());
+        Ok(self.maps.all_visible(block, tid.block).unwrap_or(false))
     }
 
     async fn is_visible(&mut self, tid: Tid) -> SqlResult<bool> {
@@ -206,7 +245,7 @@ impl Producer for Running {
                 }
             }
             self.operator.execution.cancel.check()?;
-            (self.map, self.heap) = (None, None);
+            self.heap = None;
             let batch = self.finish()?;
             if batch.is_some() || self.state == State::Ended {
                 return Ok(batch);

@@ -31,12 +31,8 @@ fn flags(cx: &EvalContext<'_>, collation: stegodon_types::Oid, text: &[u8]) -> S
         return Err(SqlError::unsupported("a regular expression in a SQL_ASCII database"));
     }
     cx.types.collation(collation)?.for_equality().check_equality()?;
-    let mut options = Options {
-        rules: rules(cx, collation)?,
-        ignore_case: false,
-        newline_stops: false,
-        newline_anchors: false,
-    };
+    let mut options =
+        Options { rules: rules(cx, collation)?, ignore_case: false, newline_stops: false, newline_anchors: false };
     let mut global = false;
     let mut rest = text;
     while let [b, tail @ ..] = rest {
@@ -61,8 +57,8 @@ fn flags(cx: &EvalContext<'_>, collation: stegodon_types::Oid, text: &[u8]) -> S
 }
 
 fn compile(pattern: &[u8], flags: &Flags) -> SqlResult<Are> {
-    let pattern = std::str::from_utf8(pattern)
-        .map_err(|_| SqlError::unsupported("a regular expression that is not UTF-8"))?;
+    let pattern =
+        std::str::from_utf8(pattern).map_err(|_| SqlError::unsupported("a regular expression that is not UTF-8"))?;
     Are::compile(pattern, flags.options)
 }
 
@@ -370,12 +366,7 @@ fn regexp_count(call: &Call<'_>) -> SqlResult<Column> {
 }
 
 /// The span of match `n` from a place on, or of one of its groups.
-fn nth(
-    call: &Call<'_>,
-    are: &Are,
-    text: &[char],
-    (from, n, group): (usize, i32, i32),
-) -> SqlResult<Option<Span>> {
+fn nth(call: &Call<'_>, are: &Are, text: &[char], (from, n, group): (usize, i32, i32)) -> SqlResult<Option<Span>> {
     let n = n as usize;
     // A pattern without groups is its own first one.
     let group = match (group as usize, are.groups) {
@@ -427,9 +418,7 @@ fn regexp_substr(call: &Call<'_>) -> SqlResult<Column> {
 fn regexp_like(call: &Call<'_>) -> SqlResult<Column> {
     let mut cache = Cache::new(call.cx, call.info.input_collation, Some("regexp_like"));
     map_rows(call, |row| {
-        with(call, &mut cache, row, 2, |_, are, text| {
-            Ok(Matcher::new(are, call.cx, text)?.find(0)?.is_some())
-        })
+        with(call, &mut cache, row, 2, |_, are, text| Ok(Matcher::new(are, call.cx, text)?.find(0)?.is_some()))
     })
 }
 

@@ -204,7 +204,8 @@ impl Parser {
             } else if min > 0 {
                 let flags = combine(prefers, atom.flags);
                 let before = self.repeat(lang, min - 1, max.map(|n| n - 1));
-                let before = Part { op: Op::Plain, flags: preference(flags), group: 0, parts: Vec::new(), lang: before };
+                let before =
+                    Part { op: Op::Plain, flags: preference(flags), group: 0, parts: Vec::new(), lang: before };
                 self.concat(flags, before, atom)
             } else {
                 let flags = combine(prefers, atom.flags);
