@@ -59,6 +59,7 @@ pub(crate) mod joincost;
 pub(crate) mod joinpath;
 pub(crate) mod joinsearch;
 pub(crate) mod joinsel;
+pub(crate) mod lateral;
 pub(crate) mod level;
 pub(crate) mod names;
 pub mod node;
