@@ -143,6 +143,10 @@ pub(crate) struct ParseState {
     pub has_window_functions: bool,
     pub has_target_srfs: bool,
     pub has_sublinks: bool,
+    /// How many joins are around what is analysed that may fill it with NULLs.
+    pub nullable_joins: u32,
+    /// `INTERSECT` or `EXCEPT`, where what is analysed is a side of one that keeps duplicates.
+    pub inside_operation: Option<&'static str>,
     /// The last set-returning function call seen, for "not allowed in CASE" and its like.
     pub last_srf: Option<Location>,
 }
@@ -156,6 +160,8 @@ pub(crate) struct Analyzer<'a> {
     /// The levels around it, outermost first.
     pub outer: Vec<ParseState>,
     pub params: ParamTypes,
+    /// The WITH queries being analysed that may refer to themselves.
+    pub recursing: Vec<crate::recursion::Recursing>,
     /// How many BETWEENs are around what is being analysed.
     pub between_depth: u32,
     /// Of each COLLATE, where its operand and where it stands.
@@ -165,7 +171,16 @@ pub(crate) struct Analyzer<'a> {
 impl<'a> Analyzer<'a> {
     pub fn new(cx: AnalyzeContext<'a>, source: &'a str, params: ParamTypes) -> Self {
         let state = ParseState { resolve_unknowns: true, ..ParseState::default() };
-        Self { cx, source, state, outer: Vec::new(), params, between_depth: 0, collate_places: Vec::new() }
+        Self {
+            cx,
+            source,
+            state,
+            outer: Vec::new(),
+            params,
+            recursing: Vec::new(),
+            between_depth: 0,
+            collate_places: Vec::new(),
+        }
     }
 
     /// The database's catalogs.

@@ -138,7 +138,7 @@ impl Analyzer<'_> {
     fn from_table(&mut self, rv: &pb::RangeVar) -> SqlResult<FromItem> {
         let alias = alias_names(rv.alias.as_ref())?;
         if rv.schemaname.is_empty()
-            && let Some(item) = self.from_cte(&rv.relname, alias.as_ref())?
+            && let Some(item) = self.from_cte(&rv.relname, alias.as_ref(), loc(rv.location))?
         {
             return Ok(item);
         }
@@ -205,19 +205,27 @@ impl Analyzer<'_> {
         })
     }
 
-    fn from_cte(&mut self, name: &str, alias: Option<&AliasNames>) -> SqlResult<Option<FromItem>> {
+    fn from_cte(
+        &mut self,
+        name: &str,
+        alias: Option<&AliasNames>,
+        location: stegodon_nodes::expr::Location,
+    ) -> SqlResult<Option<FromItem>> {
         let catalog = self.catalog();
         for up in 0..=self.outer.len() as u32 {
-            let Some(cte) = self.level_mut(up)?.ctes.iter_mut().find(|c| c.name == name) else { continue };
-            cte.references += 1;
-            let own = cte.columns.clone();
-            let types: Vec<_> = query_columns(&cte.query, catalog).into_iter().map(|c| c.1).collect();
-            let kind = RangeTableKind::Cte {
-                name: name.to_owned(),
-                levels_up: up,
-                self_reference: false,
-                types: types.clone(),
+            let itself = self.self_reference(name, up, location)?;
+            let self_reference = itself.is_some();
+            let (own, types) = match itself {
+                Some(columns) => columns,
+                None => {
+                    let Some(cte) = self.level_mut(up)?.ctes.iter_mut().find(|c| c.name == name) else { continue };
+                    cte.references += 1;
+                    let types = query_columns(&cte.query, catalog).into_iter().map(|c| c.1).collect();
+                    (cte.columns.clone(), types)
+                }
             };
+            let kind =
+                RangeTableKind::Cte { name: name.to_owned(), levels_up: up, self_reference, types: types.clone() };
             let columns = self.aliased_columns(&own, alias, "table")?;
             let shown = alias.map_or_else(|| name.to_owned(), |a| a.name.clone());
             let entry = plain_entry(kind, shown, alias.is_some(), columns);
@@ -279,13 +287,24 @@ impl Analyzer<'_> {
         let (Some(larg), Some(rarg)) = (&j.larg, &j.rarg) else {
             return Err(SqlError::internal("a join without sides"));
         };
+        // A side that the join may fill with NULLs; a failed analysis needs no restoring.
+        let (left_nulls, right_nulls) = match kind {
+            JoinKind::Left => (0, 1),
+            JoinKind::Right => (1, 0),
+            JoinKind::Full => (1, 1),
+            _ => (0, 0),
+        };
+        self.state.nullable_joins += left_nulls;
         let mut left = self.from_item(larg)?;
+        self.state.nullable_joins -= left_nulls;
         // The right side may use the left one LATERALly.
         let lateral_ok = matches!(kind, JoinKind::Inner | JoinKind::Left);
         set_lateral(&mut left.namespace, true, lateral_ok);
         let before = self.state.namespace.len();
         self.state.namespace.extend(left.namespace.iter().cloned());
+        self.state.nullable_joins += right_nulls;
         let right = self.from_item(rarg);
+        self.state.nullable_joins -= right_nulls;
         self.state.namespace.truncate(before);
         let right = right?;
         self.check_name_conflicts(&left.namespace, &right.namespace)?;

@@ -48,6 +48,7 @@ mod options;
 pub mod parse;
 mod polymorphic;
 mod record;
+mod recursion;
 mod relation;
 pub mod rewrite;
 mod select;

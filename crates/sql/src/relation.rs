@@ -362,10 +362,10 @@ impl Analyzer<'_> {
         }
         const MAX_DISTANCE: usize = 3;
         let mut best = Best { distance: MAX_DISTANCE + 1, first: None, second: None };
-        let mut exact: Vec<&RangeTableEntry> = Vec::new();
+        let mut exact: Vec<(u32, usize, &RangeTableEntry)> = Vec::new();
         for up in 0..=self.outer.len() as u32 {
             let Ok(state) = self.level(up) else { break };
-            for rte in &state.rtable {
+            for (i, rte) in state.rtable.iter().enumerate() {
                 if matches!(rte.kind, RangeTableKind::Join { .. } | RangeTableKind::Result) {
                     continue;
                 }
@@ -375,7 +375,7 @@ impl Analyzer<'_> {
                 };
                 for name in rte.columns.iter().filter(|n| !n.is_empty()) {
                     if penalty == 0 && name == column {
-                        exact.push(rte);
+                        exact.push((up, i + 1, rte));
                         continue;
                     }
                     let own = edit_distance(column, name);
@@ -400,16 +400,27 @@ impl Analyzer<'_> {
         }
         match exact.as_slice() {
             [] => {}
-            [rte] => {
-                return error.detail(format!(
+            &[(up, rtindex, rte)] => {
+                let error = error.detail(format!(
                     "There is a column named \"{column}\" in table \"{}\", but it cannot be referenced from this part of the query.",
                     rte.name
                 ));
+                let item = self.level(up).ok().and_then(|s| s.namespace.iter().find(|i| i.rtindex == rtindex));
+                return match item {
+                    Some(i) if i.lateral_only && i.lateral_ok && !self.state.lateral_active => {
+                        error.hint("To reference that column, you must mark this subquery with LATERAL.")
+                    }
+                    Some(i) if table.is_none() && i.rel_visible && !i.cols_visible => {
+                        error.hint("To reference that column, you must use a table-qualified name.")
+                    }
+                    _ => error,
+                };
             }
             _ => {
-                return error.detail(format!(
+                let error = error.detail(format!(
                     "There are columns named \"{column}\", but they are in tables that cannot be referenced from this part of the query."
                 ));
+                return if table.is_none() { error.hint("Try using a table-qualified name.") } else { error };
             }
         }
         match (best.first, best.second) {

@@ -32,13 +32,7 @@ impl Analyzer<'_> {
         } else {
             self.set_operation_stmt(s)?
         };
-        if let Some(NodeEnum::LockingClause(l)) = s.locking_clause.first().and_then(|n| n.node.as_ref()) {
-            let what = match pb::LockClauseStrength::try_from(l.strength) {
-                Ok(pb::LockClauseStrength::LcsForkeyshare) => "FOR KEY SHARE",
-                Ok(pb::LockClauseStrength::LcsForshare) => "FOR SHARE",
-                Ok(pb::LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
-                _ => "FOR UPDATE",
-            };
+        if let Some(what) = lock_strength(s) {
             return Err(SqlError::new(
                 SqlState::ReadOnlySqlTransaction,
                 format!("cannot execute SELECT {what} in a read-only transaction"),
@@ -63,6 +57,7 @@ impl Analyzer<'_> {
             || !query.group_by.is_empty()
             || !query.grouping_sets.is_empty()
             || query.having.is_some();
+        self.check_recursive_term(query)?;
         if grouped {
             self.resolve_grouping_funcs(query)?;
             self.check_grouping(query)?;
@@ -197,7 +192,19 @@ impl Analyzer<'_> {
                 _ => return self.unsupported(loc(with.location), "this WITH item"),
             }
         }
-        self.state.future_ctes = list.iter().map(|c| c.ctename.clone()).collect();
+        let mut texts = Vec::new();
+        if with.recursive {
+            texts = list.iter().map(|c| format!("{:?}", c.ctequery)).collect();
+            let order = Self::with_order(&texts, &list).map_err(|i| {
+                let message = "mutual recursion between WITH items is not implemented";
+                let location = list.get(i).and_then(|c| loc(c.location));
+                self.error_at(location, SqlState::FeatureNotSupported, message)
+            })?;
+            list = order.iter().filter_map(|&i| list.get(i).copied()).collect();
+            texts = order.iter().filter_map(|&i| texts.get(i).cloned()).collect();
+        } else {
+            self.state.future_ctes = list.iter().map(|c| c.ctename.clone()).collect();
+        }
         for (i, c) in list.iter().enumerate() {
             let location = loc(c.location);
             if c.search_clause.is_some() || c.cycle_clause.is_some() {
@@ -206,17 +213,25 @@ impl Analyzer<'_> {
             let Some(NodeEnum::SelectStmt(select)) = c.ctequery.as_ref().and_then(|n| n.node.as_ref()) else {
                 return self.unsupported(location, "a data-modifying statement in WITH");
             };
-            if with.recursive {
-                // RECURSIVE matters only where a query refers to itself or to a later one.
-                let text = format!("{select:?}");
-                let refers = |o: &&&pb::CommonTableExpr| text.contains(&format!("relname: {:?}", o.ctename));
-                if list.iter().skip(i).any(|o| refers(&o)) {
-                    return self.unsupported(location, "WITH RECURSIVE");
-                }
+            let given = string_list(&c.aliascolnames)?;
+            let recursive = texts.get(i).is_some_and(|t| crate::recursion::mentions(t, &c.ctename));
+            if recursive {
+                self.check_recursive_form(&c.ctename, select, location)?;
+                self.recursing.push(crate::recursion::Recursing {
+                    name: c.ctename.clone(),
+                    depth: self.outer.len(),
+                    columns: given.clone(),
+                    types: None,
+                    references: 0,
+                });
             }
             let query = self.with_kind(ExprKind::FromSubselect, |a| a.subquery(select, true))?;
             let own: Vec<String> = query.outputs().map(|t| t.name.clone().unwrap_or_default()).collect();
-            let given = string_list(&c.aliascolnames)?;
+            let mut is_recursive = false;
+            if recursive && let Some(r) = self.recursing.pop() {
+                self.check_recursive_columns(&r, &query)?;
+                is_recursive = r.references > 0;
+            }
             if given.len() > own.len() {
                 return Err(self.error_at(
                     location,
@@ -241,7 +256,7 @@ impl Analyzer<'_> {
                 name: c.ctename.clone(),
                 query,
                 materialized,
-                recursive: false,
+                recursive: is_recursive,
                 references: 0,
                 columns,
             });
@@ -249,6 +264,17 @@ impl Analyzer<'_> {
         }
         Ok(())
     }
+}
+
+/// How the first locking clause is written, where there is one.
+pub(crate) fn lock_strength(s: &pb::SelectStmt) -> Option<&'static str> {
+    let Some(NodeEnum::LockingClause(l)) = s.locking_clause.first().and_then(|n| n.node.as_ref()) else { return None };
+    Some(match pb::LockClauseStrength::try_from(l.strength) {
+        Ok(pb::LockClauseStrength::LcsForkeyshare) => "FOR KEY SHARE",
+        Ok(pb::LockClauseStrength::LcsForshare) => "FOR SHARE",
+        Ok(pb::LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
+        _ => "FOR UPDATE",
+    })
 }
 
 pub(crate) fn check_target_count(targets: &[TargetEntry]) -> SqlResult<()> {

@@ -28,10 +28,10 @@ impl Analyzer<'_> {
     pub(crate) fn set_operation_stmt(&mut self, s: &pb::SelectStmt) -> SqlResult<Query> {
         let mut query = Query::default();
         self.with_clause(s.with_clause.as_ref())?;
-        if !s.locking_clause.is_empty() {
+        if let Some(lock) = crate::select::lock_strength(s) {
             return Err(SqlError::new(
                 SqlState::FeatureNotSupported,
-                "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT",
+                format!("{lock} is not allowed with UNION/INTERSECT/EXCEPT"),
             ));
         }
         let (operand, columns) = self.set_operand(s, true)?;
@@ -120,8 +120,21 @@ impl Analyzer<'_> {
         let (Some(l), Some(r)) = (s.larg.as_deref(), s.rarg.as_deref()) else {
             return Err(SqlError::internal("a set operation without sides"));
         };
+        // Where a recursive reference may not stand.
+        let outside = self.state.inside_operation;
+        let (inside_left, inside_right) = match kind {
+            SetOperationKind::Intersect if s.all => (Some("INTERSECT"), Some("INTERSECT")),
+            SetOperationKind::Except => (s.all.then_some("EXCEPT"), Some("EXCEPT")),
+            _ => (None, None),
+        };
+        self.state.inside_operation = inside_left.or(outside);
         let (left, left_columns) = self.set_operand(l, false)?;
+        if top && kind == SetOperationKind::Union && !self.recursing.is_empty() {
+            self.note_left_side(self.operand_names(&left), left_columns.iter().map(|c| c.ty).collect());
+        }
+        self.state.inside_operation = inside_right.or(outside);
         let (right, right_columns) = self.set_operand(r, false)?;
+        self.state.inside_operation = outside;
         if left_columns.len() != right_columns.len() {
             return Err(self.error_at(
                 right_columns.iter().filter_map(|c| c.location).min(),
@@ -163,6 +176,15 @@ impl Analyzer<'_> {
         }
         let operation = SetOperation { kind, all: s.all, left, right, types, group_by };
         Ok((SetOperand::Operation(Box::new(operation)), columns))
+    }
+
+    /// The column names of a side: its leftmost query's.
+    fn operand_names(&self, operand: &SetOperand) -> Vec<String> {
+        let leaf = match operand {
+            SetOperand::Relation(r) => *r,
+            SetOperand::Operation(o) => leftmost_relation(o),
+        };
+        leaf.checked_sub(1).and_then(|i| self.state.rtable.get(i)).map(|e| e.columns.clone()).unwrap_or_default()
     }
 
     /// Checks that one side's column goes into the common type; a literal there gets it.
