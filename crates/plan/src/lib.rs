@@ -47,6 +47,7 @@ pub mod exprs;
 pub(crate) mod finish;
 pub(crate) mod finish_join;
 pub(crate) mod finish_scan;
+pub(crate) mod finish_upper;
 pub(crate) mod gate;
 pub(crate) mod grouping;
 pub(crate) mod groups;
