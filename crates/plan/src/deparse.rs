@@ -89,6 +89,9 @@ fn setter(statement: &PlannedStatement, slot: u32) -> Option<(&PlanNode, &Expr)>
     }
     fn find(node: &PlanNode, slot: u32) -> Option<(&PlanNode, &Expr)> {
         let mut found = None;
+        if let PlanKind::NestLoop(j) = &node.kind {
+            found = j.params.iter().find(|(id, _)| *id == slot).map(|(_, e)| e);
+        }
         crate::walk::for_each_expr(node, &mut |e| found = found.or_else(|| within(e, slot)));
         if let Some(e) = found {
             return Some((node, e));

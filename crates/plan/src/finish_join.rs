@@ -63,13 +63,18 @@ pub(crate) fn build<'a>(f: &mut Finisher, v: View<'_, 'a>, p: &Rc<Path<'a>>) -> 
             init_plans: Vec::new(),
         };
     }
+    let params = join
+        .params
+        .iter()
+        .map(|(slot, e)| Ok((*slot, resolve(e, &[(VarSource::Outer, &outer.exprs)])?)))
+        .collect::<SqlResult<Vec<_>>>()?;
     let made = Join {
         kind: join.kind,
         outer: Box::new(outer.node),
         inner: Box::new(inner.node),
         filter,
         inner_unique: join.inner_unique,
-        params: Vec::new(),
+        params,
     };
     let kind = match &p.kind {
         PathKind::Hash { .. } => PlanKind::HashJoin { join: made, clauses },

@@ -73,6 +73,10 @@ impl Region {
         for i in &self.items {
             if let Item::Join(j) = i {
                 match j.kind {
+                    JoinKind::Inner => {
+                        out.add(&j.left.nullable());
+                        out.add(&j.right.nullable());
+                    }
                     JoinKind::Full => out.add(&i.relids()),
                     JoinKind::Right => {
                         out.add(&j.left.relids());
@@ -156,6 +160,8 @@ impl<'a> Level<'a> {
                 self.collect_items(l, &mut left, left_domain)?;
                 let right_domain = self.new_domain();
                 self.collect_items(r, &mut right, right_domain)?;
+                self.settle_lateral(&mut left)?;
+                self.settle_lateral(&mut right)?;
                 into.items.push(Item::Join(Box::new(FixedJoin { kind, left, right, quals, clauses: Vec::new() })));
             }
         }
@@ -208,6 +214,20 @@ impl<'a> Level<'a> {
         for item in &mut region.items {
             if let Item::Join(j) = item {
                 let outer_only = matches!(j.kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
+                // Only LATERAL makes an inner join a fixed one.
+                if j.kind == JoinKind::Inner && !clause.relids.is_empty() {
+                    let side = if clause.relids.is_subset(&j.left.relids()) {
+                        Some(&mut j.left)
+                    } else if clause.relids.is_subset(&j.right.relids()) {
+                        Some(&mut j.right)
+                    } else {
+                        None
+                    };
+                    if let Some(side) = side {
+                        side.quals.push(clause.expr.clone());
+                        return Ok(());
+                    }
+                }
                 if outer_only
                     && !clause.relids.is_empty()
                     && clause.relids.is_subset(&j.left.relids())

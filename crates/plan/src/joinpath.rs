@@ -161,6 +161,32 @@ impl<'a> Level<'a> {
         Ok(())
     }
 
+    /// Adds the paths that run `right` anew for each row of `left`, which fills the slots it reads.
+    pub(crate) fn add_lateral_paths(
+        &mut self,
+        rel: &mut Rel<'a>,
+        left: &Rel<'a>,
+        right: &Rel<'a>,
+        input: &JoinInput,
+        params: &[(u32, Expr)],
+    ) {
+        if rel.dummy {
+            crate::gate::make_empty(rel);
+            return;
+        }
+        let Some(inner) = right.list.cheapest_total().cloned() else { return };
+        let kind = input.kind;
+        let once = matches!(kind, JoinKind::Semi | JoinKind::Anti)
+            .then(|| self.match_factors(left, right, &input.clauses, kind == JoinKind::Anti, false));
+        for o in &left.list.paths {
+            let mut path = self.nest_loop_path(rel, o, &inner, input, kind, false, once);
+            if let PathKind::NestLoop(join) = &mut path.kind {
+                join.params = params.to_vec();
+            }
+            rel.list.add(path);
+        }
+    }
+
     fn join_paths(&mut self, rel: &mut Rel<'a>, outer: &Rel<'a>, inner: &Rel<'a>, input: &JoinInput, kind: JoinKind) {
         let clauses: Vec<Rc<Clause>> = input.clauses.clone();
         let (Some(outer_best), Some(inner_best)) =
@@ -272,6 +298,7 @@ impl<'a> Level<'a> {
             clauses: input.clauses.clone(),
             filter: input.filter.clone(),
             inner_unique: unique,
+            params: Vec::new(),
         };
         let keys = self.useful_pathkeys(rel, &outer.pathkeys);
         self.finish_path(rel, PathKind::NestLoop(join), cost, disabled, keys, &input.filter)
@@ -362,6 +389,7 @@ impl<'a> Level<'a> {
             clauses: rest,
             filter: input.filter.clone(),
             inner_unique: unique,
+            params: Vec::new(),
         };
         let path = self.finish_path(rel, PathKind::Hash { join, hash }, cost, disabled, Vec::new(), &input.filter);
         rel.list.add(path);
@@ -460,8 +488,15 @@ impl<'a> Level<'a> {
             JoinKind::Right | JoinKind::Full => Vec::new(),
             _ => self.useful_pathkeys(rel, &o.pathkeys),
         };
-        let join =
-            JoinPath { kind, outer: o, inner: i, clauses: rest, filter: input.filter.clone(), inner_unique: unique };
+        let join = JoinPath {
+            kind,
+            outer: o,
+            inner: i,
+            clauses: rest,
+            filter: input.filter.clone(),
+            inner_unique: unique,
+            params: Vec::new(),
+        };
         let path = self.finish_path(rel, PathKind::Merge { join, merge }, cost, disabled, keys, &input.filter);
         rel.list.add(path);
     }

@@ -59,14 +59,24 @@ impl<'a> Level<'a> {
     fn plan_fixed(&mut self, j: &FixedJoin, filter: Vec<Rc<Clause>>) -> SqlResult<Rel<'a>> {
         let left = self.plan_region(&j.left)?;
         let mut right = self.plan_region(&j.right)?;
+        let params = self.lateral_params(&left.relids, &right.relids);
         // Where nothing can match, the side that may be missing is.
         let never = j.clauses.iter().any(|c| matches!(as_bool_const(&c.expr), Some(Some(false) | None)));
         if never && j.kind != JoinKind::Full {
             crate::gate::make_empty(&mut right);
         }
-        let input = JoinInput { kind: j.kind, clauses: j.clauses.clone(), filter, domain: j.left.domain };
+        let (mut clauses, mut filter) = (j.clauses.clone(), filter);
+        if j.kind == JoinKind::Inner {
+            clauses.extend(self.class_join_clauses(&left.relids, &right.relids, j.left.domain));
+            clauses.append(&mut filter);
+        }
+        let input = JoinInput { kind: j.kind, clauses, filter, domain: j.left.domain };
         let mut rel = self.join_rel(&left, &right, &input);
-        self.add_join_paths(&mut rel, &left, &right, &input)?;
+        if params.is_empty() {
+            self.add_join_paths(&mut rel, &left, &right, &input)?;
+        } else {
+            self.add_lateral_paths(&mut rel, &left, &right, &input, &params);
+        }
         if rel.list.paths.is_empty() {
             return Err(match j.kind {
                 JoinKind::Full if j.clauses.iter().all(|c| c.relids.is_empty()) => {

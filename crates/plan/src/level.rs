@@ -45,6 +45,8 @@ pub struct Level<'a> {
     pub(crate) parallel_ok: bool,
     /// How many domains of equivalence classes were made.
     pub(crate) domains: usize,
+    /// LATERAL items by range table index: the executor slots they read, and what of this level fills each.
+    pub(crate) lateral: std::collections::BTreeMap<usize, Vec<(u32, Expr)>>,
     /// Who reads each column above its scan.
     pub(crate) needed: std::collections::HashMap<(usize, stegodon_format::ids::AttrNumber), Needed>,
 }

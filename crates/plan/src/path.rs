@@ -106,6 +106,8 @@ pub struct JoinPath<'a> {
     /// What filters the result.
     pub filter: Vec<Rc<Clause>>,
     pub inner_unique: bool,
+    /// LATERAL: what the inner side reads of each outer row, by executor slot.
+    pub params: Vec<(u32, Expr)>,
 }
 
 /// An equality that hashes or merges, and whether its left side is the outer one.

@@ -77,6 +77,7 @@ pub(crate) fn plan_level<'a>(
         init_plans: Vec::new(),
         parallel_ok: true,
         needed: std::collections::HashMap::new(),
+        lateral: std::collections::BTreeMap::new(),
         domains: 0,
     };
     crate::prep::for_each_expr_mut(&mut query, &mut |e| {
@@ -87,6 +88,7 @@ pub(crate) fn plan_level<'a>(
     crate::cte::plan_ctes(&mut level, &mut query)?;
     crate::pullup::pull_up(&mut level, &mut query)?;
     crate::prep::expand_join_columns(&mut query)?;
+    crate::lateral::replace_lateral_vars(&mut level, &mut query)?;
     level.prepare_query(&mut query)?;
     level.query = query;
     let list = if level.query.set_operations.is_some() {
@@ -256,7 +258,8 @@ impl<'a> Level<'a> {
 
     /// Whether workers may run any of this query.
     fn check_parallel(&mut self) -> SqlResult<()> {
-        let mut ok = self.settings().max_parallel_workers_per_gather > 0 && !self.cx.serial.get();
+        let mut ok =
+            self.settings().max_parallel_workers_per_gather > 0 && !self.cx.serial.get() && self.lateral.is_empty();
         let mut q = std::mem::take(&mut self.query);
         let this = &*self;
         crate::prep::for_each_expr_mut(&mut q, &mut |e| {
@@ -294,6 +297,8 @@ impl<'a> Level<'a> {
         self.rels.resize_with(count + 1, || None);
         let mut region = Region::default();
         self.collect_items(&JoinTree::From(Box::new(from)), &mut region, 0)?;
+        self.settle_lateral(&mut region)?;
+        self.check_lateral(&region)?;
         let all = self.base_relations(&region);
         for &rti in &all {
             let domain = region.domain_of(rti).unwrap_or(0);
@@ -644,6 +649,11 @@ impl<'a> Level<'a> {
         };
         final_exprs.iter().for_each(|e| note(e, None));
         region.for_each_join_clause(&mut |c, at| note(&c.expr, Some(&c.relids.union(at))));
+        for (rti, values) in &self.lateral {
+            for (_, e) in values {
+                note(e, Some(&exprs::relids_of(e).union(&Relids::one(*rti))));
+            }
+        }
         for (_, class) in self.classes.iter() {
             let relids = class.members.iter().fold(Relids::default(), |a, m| a.union(&m.relids));
             if class.has_const || relids.len() < 2 || class.sources.is_empty() {

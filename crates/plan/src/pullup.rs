@@ -236,20 +236,32 @@ fn join_exists(level: &Level<'_>, query: &mut Query, link: &SubLink, negated: bo
     Ok(true)
 }
 
+/// What a subquery in FROM (LATERAL) reads of a merged query, as [`shifted`].
+fn shift_subquery(q: &mut Query, offset: usize) -> SqlResult<()> {
+    walk_query_mut(q, 1, 0, &mut |x, depth| {
+        shift_node(x, depth, offset);
+        Ok(true)
+    })
+}
+
+fn shift_node(x: &mut Expr, depth: u32, offset: usize) {
+    match x {
+        Expr::Var(v) => match v.source {
+            VarSource::Relation(r) if v.levels_up == depth => v.source = VarSource::Relation(r + offset),
+            _ if v.levels_up > depth => v.levels_up -= 1,
+            _ => {}
+        },
+        Expr::Aggref(a) if a.levels_up > depth => a.levels_up -= 1,
+        Expr::GroupingFunc(g) if g.levels_up > depth => g.levels_up -= 1,
+        _ => {}
+    }
+}
+
 /// An expression of a merged query: its own columns move by `offset`, columns one level out become this level's.
 fn shifted(e: &Expr, offset: usize) -> SqlResult<Expr> {
     let mut out = e.clone();
     walk_expr_mut(&mut out, 0, 0, &mut |x, depth| {
-        match x {
-            Expr::Var(v) => match v.source {
-                VarSource::Relation(r) if v.levels_up == depth => v.source = VarSource::Relation(r + offset),
-                _ if v.levels_up > depth => v.levels_up -= 1,
-                _ => {}
-            },
-            Expr::Aggref(a) if a.levels_up > depth => a.levels_up -= 1,
-            Expr::GroupingFunc(g) if g.levels_up > depth => g.levels_up -= 1,
-            _ => {}
-        }
+        shift_node(x, depth, offset);
         Ok(true)
     })?;
     Ok(out)
@@ -285,6 +297,7 @@ fn append_range_table(query: &mut Query, sub: &Query, offset: usize) -> SqlResul
         };
         match &mut r.kind {
             RangeTableKind::Function { functions, .. } => functions.iter_mut().try_for_each(|f| shift(&mut f.call))?,
+            RangeTableKind::Subquery(q) => shift_subquery(q, offset)?,
             RangeTableKind::Values { rows, .. } => rows.iter_mut().flatten().try_for_each(shift)?,
             RangeTableKind::Join { alias_vars, .. } => alias_vars.iter_mut().try_for_each(shift)?,
             RangeTableKind::Group { exprs } => exprs.iter_mut().try_for_each(shift)?,

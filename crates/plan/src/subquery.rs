@@ -26,7 +26,10 @@ pub(crate) fn plan_from_subquery(level: &mut Level<'_>, rti: usize) -> SqlResult
     let fraction = if simple { level.tuple_fraction } else { 0.0 };
     let query = (**query).clone();
     let ctes = level.ctes.clone();
-    let (sub, list) = plan_level(&level.cx, query, fraction, &ctes)?;
+    let serial = level.cx.serial.replace(level.cx.serial.get() || level.lateral.contains_key(&rti));
+    let planned = plan_level(&level.cx, query, fraction, &ctes);
+    level.cx.serial.set(serial);
+    let (sub, list) = planned?;
     let best = list.cheapest_total().ok_or_else(|| SqlError::internal("a subquery without path"))?;
     let rows = best.rows;
     level.subqueries.insert(rti, (sub, list));

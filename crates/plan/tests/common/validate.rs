@@ -17,7 +17,7 @@ pub fn problem(statement: &PlannedStatement) -> Option<String> {
         let serial = check.is_correlated(i);
         check.node(plan, serial);
     }
-    let filled: BTreeSet<u32> = statement.init_plans.iter().flat_map(|i| i.slots.iter().copied()).collect();
+    let filled = filled_slots(statement);
     for init in &statement.init_plans {
         let open = check.open_slots(init.subplan, &filled);
         if !open.is_empty() {
@@ -30,6 +30,21 @@ pub fn problem(statement: &PlannedStatement) -> Option<String> {
         check.problems.push(format!("the root reads slot {slot}"));
     }
     (!check.problems.is_empty()).then(|| check.problems.join("; "))
+}
+
+/// The slots that init plans and nested loops fill.
+fn filled_slots(statement: &PlannedStatement) -> BTreeSet<u32> {
+    fn loops(node: &PlanNode, out: &mut BTreeSet<u32>) {
+        if let PlanKind::NestLoop(j) = &node.kind {
+            out.extend(j.params.iter().map(|(slot, _)| *slot));
+        }
+        for c in children(node) {
+            loops(c, out);
+        }
+    }
+    let mut out: BTreeSet<u32> = statement.init_plans.iter().flat_map(|i| i.slots.iter().copied()).collect();
+    std::iter::once(&statement.root).chain(&statement.subplans).for_each(|n| loops(n, &mut out));
+    out
 }
 
 struct Check<'a> {
@@ -209,7 +224,7 @@ impl Check<'_> {
                 self.problems.push("a window function outside of its WindowAgg".to_owned());
             }
             Expr::SubPlan(s) => {
-                let filled = self.statement.init_plans.iter().flat_map(|i| i.slots.iter().copied()).collect();
+                let filled = filled_slots(self.statement);
                 let mut open = self.open_slots(s.plan_id, &filled);
                 s.correlation.iter().for_each(|(slot, _)| {
                     open.remove(slot);
