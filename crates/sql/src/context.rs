@@ -162,6 +162,8 @@ pub(crate) struct Analyzer<'a> {
     pub params: ParamTypes,
     /// The WITH queries being analysed that may refer to themselves.
     pub recursing: Vec<crate::recursion::Recursing>,
+    /// The statement's WITH queries that write, and whether they return something.
+    pub writes: Vec<(String, bool)>,
     /// How many BETWEENs are around what is being analysed.
     pub between_depth: u32,
     /// Of each COLLATE, where its operand and where it stands.
@@ -178,6 +180,7 @@ impl<'a> Analyzer<'a> {
             outer: Vec::new(),
             params,
             recursing: Vec::new(),
+            writes: Vec::new(),
             between_depth: 0,
             collate_places: Vec::new(),
         }

@@ -210,12 +210,17 @@ impl Analyzer<'_> {
             if c.search_clause.is_some() || c.cycle_clause.is_some() {
                 return self.unsupported(location, "SEARCH and CYCLE");
             }
-            let Some(NodeEnum::SelectStmt(select)) = c.ctequery.as_ref().and_then(|n| n.node.as_ref()) else {
-                return self.unsupported(location, "a data-modifying statement in WITH");
+            let Some(node) = c.ctequery.as_ref().and_then(|n| n.node.as_ref()) else {
+                return Err(SqlError::internal("a WITH item without query"));
             };
             let given = string_list(&c.aliascolnames)?;
             let recursive = texts.get(i).is_some_and(|t| crate::recursion::mentions(t, &c.ctename));
             if recursive {
+                let NodeEnum::SelectStmt(select) = node else {
+                    let message =
+                        format!("recursive query \"{}\" must not contain data-modifying statements", c.ctename);
+                    return Err(self.error_at(location, SqlState::InvalidRecursion, message));
+                };
                 self.check_recursive_form(&c.ctename, select, location)?;
                 self.recursing.push(crate::recursion::Recursing {
                     name: c.ctename.clone(),
@@ -225,7 +230,12 @@ impl Analyzer<'_> {
                     references: 0,
                 });
             }
-            let query = self.with_kind(ExprKind::FromSubselect, |a| a.subquery(select, true))?;
+            let query = match node {
+                NodeEnum::SelectStmt(select) => {
+                    self.with_kind(ExprKind::FromSubselect, |a| a.subquery(select, true))?
+                }
+                _ => self.modifying_with(&c.ctename, node, location)?,
+            };
             let own: Vec<String> = query.outputs().map(|t| t.name.clone().unwrap_or_default()).collect();
             let mut is_recursive = false;
             if recursive && let Some(r) = self.recursing.pop() {
