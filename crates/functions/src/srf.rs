@@ -16,6 +16,7 @@ use stegodon_types::{
 
 use crate::compile::compile;
 use crate::eval::{Frame, Node, layout_of};
+use crate::kernels::regexp;
 use crate::srf_json::{self, Ask};
 use crate::{Batch, Column, CompileContext, EvalContext};
 
@@ -69,7 +70,8 @@ pub struct SetFunctionPlan {
 /// The set-returning functions that are done: `generate_series` of int4, int8, numeric, timestamp, timestamptz;
 /// `generate_subscripts`; `unnest` of an array and of a multirange; `string_to_table`; elements, pairs and keys of `json` and
 /// `jsonb`.
-const DONE: [u32; 25] = [
+const DONE: [u32; 29] = [
+    2763, 2764, 2765, 2766,
     1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161, 6274, 1293, 3219, 3465, 3208, 3932,
     3931, 3955, 3969, 3958, 3959, 3957,
 ];
@@ -128,6 +130,14 @@ impl SetFunctionPlan {
                 let Some(zone) = args.bytes(3)? else { return Ok(Box::new(Rows::default())) };
                 let zone = crate::kernels::datetime_part::zone_named(cx, zone)?;
                 time_series(&args, Some(zone))
+            }
+            2763..=2766 => {
+                let words = if args.columns.len() > 2 { args.bytes(2)? } else { Some(b"".as_slice()) };
+                let (Some(text), Some(pattern), Some(words)) = (args.bytes(0)?, args.bytes(1)?, words) else {
+                    return Ok(Box::new(Rows::default()));
+                };
+                let split = matches!(self.function.0, 2765 | 2766);
+                Ok(Box::new(Rows::of(regexp::rows_of(cx, self.collation, (text, pattern, words), split)?)))
             }
             1293 => self.unnest_multirange(cx, &args),
             3219 => json(&args, |v| srf_json::binary(v, Ask::Elements, false, "")),

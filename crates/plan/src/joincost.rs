@@ -1,6 +1,7 @@
 //! What joins cost.
 
 use crate::cost::{Cost, clamp_rows};
+use crate::path::Path;
 use crate::path::QualCost;
 use crate::settings::PlannerSettings;
 
@@ -122,6 +123,14 @@ pub(crate) fn hash_join(
     startup += other_qual.startup;
     run += (s.cpu_tuple_cost + other_qual.per_tuple) * tuples;
     Cost { startup, total: startup + run }
+}
+
+/// A hash join whose sides are written out in parts and read again.
+pub(crate) fn in_batches(s: &PlannerSettings, cost: Cost, outer: &Path<'_>, inner: &Path<'_>) -> Cost {
+    let pages = |p: &Path<'_>| (p.rows * (f64::from(p.target.width) / 8.0).ceil() * 8.0 + p.rows * 24.0) / 8192.0;
+    let (outer, inner) = (pages(outer).ceil(), pages(inner).ceil());
+    let startup = cost.startup + s.seq_page_cost * inner;
+    Cost { startup, total: cost.total + s.seq_page_cost * (2.0 * inner + 2.0 * outer) }
 }
 
 /// A merge join of sorted sides; says also whether the inner side should be materialized.

@@ -328,10 +328,11 @@ impl<'a> Level<'a> {
     ) {
         let s = self.settings();
         let hash = self.equalities(outer, inner, &input.clauses, true);
-        // A hash join does not spill (DESIGN D4).
-        if hash.is_empty()
-            || joincost::hash_table_bytes(inner_path.rows, inner_path.target.width) > s.hash_memory_bytes()
-        {
+        let too_large = joincost::hash_table_bytes(inner_path.rows, inner_path.target.width) > s.hash_memory_bytes();
+        // A hash join does not spill (DESIGN D4): where its table will not fit and the sides can be merged, they are. Where
+        // they cannot, it is planned as PostgreSQL does, and execution sees what to do.
+        let merges = s.enable_mergejoin && !self.equalities(outer, inner, &input.clauses, false).is_empty();
+        if hash.is_empty() || (too_large && merges) {
             return;
         }
         let is_hash = |c: &Rc<Clause>| hash.iter().any(|h| Rc::ptr_eq(&h.clause, c));
@@ -339,7 +340,7 @@ impl<'a> Level<'a> {
         let own: Vec<Rc<Clause>> = hash.iter().map(|h| Rc::clone(&h.clause)).collect();
         let tuples =
             clamp_rows(outer_path.rows * inner_path.rows * self.join_selectivity(outer, inner, &own, JoinKind::Inner));
-        let cost = joincost::hash_join(
+        let mut cost = joincost::hash_join(
             s,
             &self.sides(outer_path, inner_path),
             hash.len(),
@@ -350,6 +351,9 @@ impl<'a> Level<'a> {
             once,
             kind == JoinKind::Anti,
         );
+        if too_large {
+            cost = joincost::in_batches(s, cost, outer_path, inner_path);
+        }
         let disabled = outer_path.disabled + inner_path.disabled + u32::from(!s.enable_hashjoin);
         let join = JoinPath {
             kind,

@@ -21,17 +21,18 @@ pub(crate) fn plan_set_operation<'a>(level: &mut Level<'a>) -> SqlResult<PathLis
     let op = level.query.set_operations.clone().ok_or_else(|| SqlError::internal("no set operation"))?;
     let count = level.query.range_table.len();
     level.rels.resize_with(count + 1, || None);
-    let path = plan_operation(level, &op)?;
+    let paths = operation_paths(level, &op)?;
     let mut rel = Rel::new(0, Relids::default(), level.tuple_fraction > 0.0);
-    rel.rows = path.rows;
+    rel.rows = paths.cheapest_total().map_or(1.0, |p| p.rows);
     let target = Target {
         exprs: level.query.targets.iter().map(|t| (t.expr.clone(), t.sort_group_ref)).collect(),
         ..Target::default()
     };
     let target = level.costed(target);
-    let path = Rc::new(path).projected(&target, false, level.settings().cpu_tuple_cost);
+    for p in &paths.paths {
+        rel.list.add_rc(p.projected(&target, false, level.settings().cpu_tuple_cost));
+    }
     rel.target = target;
-    rel.list.add_rc(path);
     crate::upper::finish_output(level, rel, limits)
 }
 
@@ -230,6 +231,14 @@ fn members<'o>(operand: &'o SetOperand, parent: &'o SetOperation, out: &mut Vec<
 }
 
 fn plan_operation<'a>(level: &mut Level<'a>, op: &SetOperation) -> SqlResult<Path<'a>> {
+    let paths = operation_paths(level, op)?;
+    let best = paths.cheapest_total().ok_or_else(|| SqlError::internal("a set operation without path"))?;
+    Ok((**best).clone())
+}
+
+/// The ways to do an operation: UNION may come out sorted.
+fn operation_paths<'a>(level: &mut Level<'a>, op: &SetOperation) -> SqlResult<PathList<'a>> {
+    let mut one = PathList::new(false);
     let exprs = output(op);
     if op.kind == SetOperationKind::Union {
         let mut list = Vec::new();
@@ -240,7 +249,11 @@ fn plan_operation<'a>(level: &mut Level<'a>, op: &SetOperation) -> SqlResult<Pat
             children.push(Rc::new(plan_operand(level, operand, parent)?.0));
         }
         let append = append(level, children, &exprs);
-        return if op.all { Ok(append) } else { distinct(level, op, Rc::new(append), &exprs) };
+        if !op.all {
+            return distinct(level, op, Rc::new(append), &exprs);
+        }
+        one.add(append);
+        return Ok(one);
     }
     let (left, left_groups) = plan_operand(level, &op.left, op)?;
     let (right, right_groups) = plan_operand(level, &op.right, op)?;
@@ -266,7 +279,7 @@ fn plan_operation<'a>(level: &mut Level<'a>, op: &SetOperation) -> SqlResult<Pat
     let entry = f64::from((left.target.width + 7) / 8 * 8 + 16);
     let spills = entry * number > s.hash_memory_bytes();
     let target = Target { width: left.target.width, ..(*target_of(level, exprs)).clone() };
-    Ok(Path {
+    one.add(Path {
         target: Rc::new(target),
         rows,
         startup,
@@ -277,7 +290,8 @@ fn plan_operation<'a>(level: &mut Level<'a>, op: &SetOperation) -> SqlResult<Pat
         workers: 0,
         pathkeys: Vec::new(),
         kind: PathKind::SetOp { outer: left, inner: right, kind: op.kind, all: op.all, groups },
-    })
+    });
+    Ok(one)
 }
 
 fn append<'a>(level: &Level<'a>, children: Vec<Rc<Path<'a>>>, exprs: &[Expr]) -> Path<'a> {
@@ -300,7 +314,12 @@ fn append<'a>(level: &Level<'a>, children: Vec<Rc<Path<'a>>>, exprs: &[Expr]) ->
     }
 }
 
-fn distinct<'a>(level: &mut Level<'a>, op: &SetOperation, child: Rc<Path<'a>>, exprs: &[Expr]) -> SqlResult<Path<'a>> {
+fn distinct<'a>(
+    level: &mut Level<'a>,
+    op: &SetOperation,
+    child: Rc<Path<'a>>,
+    exprs: &[Expr],
+) -> SqlResult<PathList<'a>> {
     let s = level.settings();
     let groups = columns(op, exprs)?;
     let rows = child.rows;
@@ -349,9 +368,9 @@ fn distinct<'a>(level: &mut Level<'a>, op: &SetOperation, child: Rc<Path<'a>>, e
         let sorted = Rc::new(level.sort_path(&child, keys, -1.0));
         list.add(crate::distinct::unique_path(level, &sorted, rows, &groups));
     }
-    let best = list.cheapest_total().ok_or_else(|| {
-        SqlError::new(stegodon_types::SqlState::FeatureNotSupported, "could not implement UNION")
-            .detail("All column datatypes must be hashable or sortable.")
-    })?;
-    Ok((**best).clone())
+    if list.paths.is_empty() {
+        return Err(SqlError::new(stegodon_types::SqlState::FeatureNotSupported, "could not implement UNION")
+            .detail("All column datatypes must be hashable or sortable."));
+    }
+    Ok(list)
 }

@@ -11,7 +11,7 @@ use crate::kernel::Entry;
 use crate::{Call, Column, EvalContext};
 
 /// Whose rules.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CaseRules {
     /// A-Z and a-z.
     Ascii,

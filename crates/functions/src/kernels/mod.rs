@@ -1,6 +1,7 @@
 //! The kernels, one module a family. Each has a `KERNELS` table from `pg_proc` OID to kernel; a new family adds its table
 //! to [`FAMILIES`] and nothing else.
 
+mod are;
 pub mod array;
 pub(crate) mod bits;
 pub mod boolean;
@@ -30,6 +31,7 @@ mod network;
 pub mod numeric;
 pub(crate) mod range;
 pub mod regex;
+pub(crate) mod regexp;
 pub mod session;
 pub mod text;
 
@@ -53,6 +55,7 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
         case::KERNELS,
         like::KERNELS,
         regex::KERNELS,
+        regexp::KERNELS,
         session::KERNELS,
         session::ANY,
         catalogs::KERNELS,

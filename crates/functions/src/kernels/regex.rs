@@ -13,6 +13,7 @@ use stegodon_types::{SqlError, SqlResult};
 
 use super::case::{CaseRules, rules, simple_lower, simple_upper};
 use super::like::constant_pattern;
+use super::regexp;
 use crate::adapt::map2;
 use crate::kernel::Entry;
 use crate::{Call, Column};
@@ -335,11 +336,19 @@ fn matches(call: &Call<'_>, ignore_case: bool, negated: bool) -> SqlResult<Colum
         return Err(SqlError::unsupported("a regular expression in a SQL_ASCII database"));
     }
     let rules = rules(call.cx, call.info.input_collation)?;
-    let compiled = constant_pattern(call, |p| compile(p, rules, ignore_case))?;
+    // What does not translate is run by our own matcher.
+    let compiled = constant_pattern(call, |p| match compile(p, rules, ignore_case) {
+        Ok(regex) => Ok(Ok(regex)),
+        Err(_) => regexp::pattern(call, p, ignore_case).map(Err),
+    })?;
     map2(call, |text: &[u8], pattern: &[u8]| {
         let found = match &compiled {
-            Some(regex) => regex.is_match(text),
-            None => compile(pattern, rules, ignore_case)?.is_match(text),
+            Some(Ok(regex)) => regex.is_match(text),
+            Some(Err(are)) => regexp::is_match(call, are, text)?,
+            None => match compile(pattern, rules, ignore_case) {
+                Ok(regex) => regex.is_match(text),
+                Err(_) => regexp::is_match(call, &regexp::pattern(call, pattern, ignore_case)?, text)?,
+            },
         };
         Ok(found != negated)
     })
