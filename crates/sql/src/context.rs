@@ -136,6 +136,8 @@ pub(crate) struct ParseState {
     pub ctes: Vec<CommonTableExpr>,
     /// Names of WITH queries that are not visible yet: for an error's hint.
     pub future_ctes: Vec<String>,
+    /// The entry of the table that the statement writes into.
+    pub target: Option<usize>,
     pub window_defs: Vec<pb::WindowDef>,
     pub lateral_active: bool,
     pub resolve_unknowns: bool,

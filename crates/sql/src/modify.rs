@@ -355,7 +355,9 @@ impl Analyzer<'_> {
     /// Puts the target and FROM into the namespace, the target first.
     fn target_in_from(&mut self, target: &pb::RangeVar, from: &[pb::Node]) -> SqlResult<NsItem> {
         let found = self.table_item(target)?;
-        self.state.namespace.push(found.item.clone());
+        // Not even LATERAL reaches the target from FROM; what follows does.
+        self.state.target = Some(found.item.rtindex);
+        self.state.namespace.push(NsItem { lateral_only: true, lateral_ok: false, ..found.item.clone() });
         self.from_clause(from)?;
         Ok(found.item)
     }

@@ -33,6 +33,7 @@ impl Analyzer<'_> {
             self.set_operation_stmt(s)?
         };
         if let Some(what) = lock_strength(s) {
+            self.check_locking(s, &query, what)?;
             return Err(SqlError::new(
                 SqlState::ReadOnlySqlTransaction,
                 format!("cannot execute SELECT {what} in a read-only transaction"),
@@ -40,6 +41,47 @@ impl Analyzer<'_> {
         }
         self.finish_query(&mut query)?;
         Ok(query)
+    }
+
+    /// What a locking clause cannot lock is said before that nothing can be locked here.
+    fn check_locking(&self, s: &pb::SelectStmt, query: &Query, what: &str) -> SqlResult<()> {
+        let clause = if query.set_operations.is_some() {
+            "UNION/INTERSECT/EXCEPT"
+        } else if !query.distinct.is_empty() {
+            "DISTINCT clause"
+        } else if !query.group_by.is_empty() || !query.grouping_sets.is_empty() {
+            "GROUP BY clause"
+        } else if query.having.is_some() {
+            "HAVING clause"
+        } else if self.state.has_aggregates {
+            "aggregate functions"
+        } else if self.state.has_window_functions {
+            "window functions"
+        } else if self.state.has_target_srfs {
+            "set-returning functions in the target list"
+        } else {
+            ""
+        };
+        if !clause.is_empty() {
+            let message = format!("{what} is not allowed with {clause}");
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
+        for node in &s.locking_clause {
+            let Some(NodeEnum::LockingClause(l)) = node.node.as_ref() else { continue };
+            for rel in &l.locked_rels {
+                let Some(NodeEnum::RangeVar(rv)) = rel.node.as_ref() else { continue };
+                let location = loc(rv.location);
+                if !rv.schemaname.is_empty() {
+                    let message = format!("{what} must specify unqualified relation names");
+                    return Err(self.error_at(location, SqlState::SyntaxError, message));
+                }
+                if !self.state.namespace.iter().any(|i| i.rel_visible && i.name == rv.relname) {
+                    let message = format!("relation \"{}\" in {what} clause not found in FROM clause", rv.relname);
+                    return Err(self.error_at(location, SqlState::UndefinedTable, message));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Moves what the level has gathered into its query, assigns collations, and checks grouping.
