@@ -5,12 +5,15 @@ use std::sync::Arc;
 use pg_query::NodeEnum;
 use stegodon_catalog::rows::Proc;
 use stegodon_format::ids::{AttrNumber, Oid};
-use stegodon_nodes::expr::{Aggref, AggregateKind, Location, SortGroupClause, TargetEntry, Var, VarSource};
+use stegodon_nodes::expr::{
+    Aggref, AggregateKind, CoercionForm, Location, SortGroupClause, TargetEntry, Var, VarSource,
+};
 use stegodon_nodes::query::RangeTableKind;
 use stegodon_nodes::{Expr, Query};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::call::Decoration;
+use crate::coerce::Context;
 use crate::context::{Analyzer, ExprKind};
 use crate::equal::same;
 use crate::function::Candidate;
@@ -125,24 +128,41 @@ impl Analyzer<'_> {
             if how.over.is_some() {
                 return refused(self, format!("OVER is not supported for ordered-set aggregate {shown}"));
             }
-            if kind == AggregateKind::Hypothetical || proc.variadic.is_valid() {
-                return self.unsupported(location, "a hypothetical-set aggregate");
+            let aggregated = args.len().saturating_sub(direct);
+            let missing = |a: &Self, hint: String| {
+                let signature = a.function_signature(&[shown.to_owned()], &actual, arg_names);
+                let message = format!("function {signature} does not exist");
+                Err(a.error_at(location, SqlState::UndefinedFunction, message).hint(hint))
+            };
+            let requires = |n: usize, least: &str| {
+                let s = if n == 1 { "" } else { "s" };
+                format!(
+                    "There is an ordered-set aggregate {shown}, but it requires {least}{n} direct argument{s}, not {direct}."
+                )
+            };
+            // Where VARIADIC stands for the direct arguments and the aggregated ones.
+            let both_variadic = proc.variadic.is_valid() && aggregate.direct_args >= proc.arg_types.len();
+            if !both_variadic {
+                if direct != aggregate.direct_args {
+                    return missing(self, requires(aggregate.direct_args, ""));
+                }
+            } else if kind == AggregateKind::Hypothetical {
+                if candidate.variadic_count != 2 * aggregated {
+                    return missing(
+                        self,
+                        format!(
+                            "To use the hypothetical-set aggregate {shown}, the number of hypothetical direct arguments (here {}) must match the number of ordering columns (here {aggregated}).",
+                            candidate.variadic_count.saturating_sub(aggregated)
+                        ),
+                    );
+                }
+            } else if candidate.variadic_count <= aggregated {
+                return missing(self, requires(aggregate.direct_args, "at least "));
             }
-            if direct != aggregate.direct_args {
-                let e = self.error_at(
-                    location,
-                    SqlState::UndefinedFunction,
-                    format!(
-                        "function {} does not exist",
-                        self.function_signature(&[shown.to_owned()], &actual, arg_names)
-                    ),
-                );
-                return Err(e.hint(format!(
-                    "There is an ordered-set aggregate {shown}, but it requires {} direct argument{}, not {direct}.",
-                    aggregate.direct_args,
-                    if aggregate.direct_args == 1 { "" } else { "s" },
-                )));
-            }
+        }
+        let (mut args, mut actual) = (args, actual);
+        if kind == AggregateKind::Hypothetical {
+            self.unify_hypothetical(&mut args, &mut actual, direct)?;
         }
         if !arg_names.is_empty() {
             return refused(self, "aggregates cannot use named arguments".to_owned());
@@ -290,6 +310,30 @@ impl Analyzer<'_> {
             ));
         }
         Ok(level)
+    }
+
+    /// A hypothetical row's columns and the aggregated ones get common types, rather the aggregated ones'.
+    fn unify_hypothetical(&mut self, args: &mut [Expr], actual: &mut [Oid], direct: usize) -> SqlResult<()> {
+        let aggregated = args.len().saturating_sub(direct);
+        let first = direct.saturating_sub(aggregated);
+        for place in first..direct {
+            let other = direct + (place - first);
+            let (Some(hypothetical), Some(column)) = (args.get(place).cloned(), args.get(other).cloned()) else {
+                return Err(SqlError::internal("a hypothetical-set aggregate's arguments do not pair up"));
+            };
+            let both = [column.clone(), hypothetical.clone()];
+            let ty = self.select_common_type(&both, Some("WITHIN GROUP"))?;
+            let typmod = self.select_common_typmod(&both, ty);
+            for (at, e) in [(place, hypothetical), (other, column)] {
+                let from = self.expr_type(&e)?;
+                let form = CoercionForm::ImplicitCast;
+                let e = self.coerce_type(e, from, ty, typmod, Context::Implicit, form, None)?;
+                if let (Some(arg), Some(actual)) = (args.get_mut(at), actual.get_mut(at)) {
+                    (*arg, *actual) = (e, ty);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The level of a GROUPING over these arguments, and whether it may stand there.

@@ -260,6 +260,11 @@ impl Analyzer<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         let (base, base_typmod) = self.base_type_and_typmod(target, typmod);
+        if let Some(Datum::Bytes(text)) = &c.value
+            && self.holds_checked_domain(base)
+        {
+            return self.checked_literal(&c, text, target, location);
+        }
         // Length coercion is a step of its own, whose errors and truncation depend on the cast; only interval's input
         // needs the typmod, to know what a bare number means.
         let input_typmod = if base == oids::INTERVAL { base_typmod } else { -1 };
@@ -427,6 +432,9 @@ impl Analyzer<'_> {
                     collation: Oid::INVALID,
                     form,
                 })))
+            }
+            Path::ViaIo if self.holds_checked_domain(target) => {
+                self.unsupported(location, "a cast by way of text to a type that holds a domain with constraints")
             }
             Path::ViaIo => Ok(Expr::CoerceViaIo(CoerceViaIo {
                 arg: Box::new(node),

@@ -163,13 +163,27 @@ impl Analyzer<'_> {
             }
             Expr::Aggref(a) => {
                 let normal = matches!(a.kind, stegodon_nodes::expr::AggregateKind::Normal);
+                let hypothetical = a.kind == stegodon_nodes::expr::AggregateKind::Hypothetical;
+                let mut own_direct = a.direct_args.len();
+                if hypothetical {
+                    // Each column of the hypothetical row is compared with its column.
+                    let pairs = a.args.iter().filter(|t| !t.junk).count();
+                    let first = a.direct_args.len().saturating_sub(pairs);
+                    own_direct = first;
+                    for (d, t) in a.direct_args.iter_mut().skip(first).zip(&mut a.args) {
+                        let together = self.common_collation(&mut [&mut *d, &mut t.expr], false)?;
+                        if together != t.expr.collation() {
+                            return Err(SqlError::unsupported("a hypothetical-set aggregate over two collations"));
+                        }
+                    }
+                }
                 if !normal {
                     // Direct arguments are the aggregate's input too; so are aggregated ones where there is but one.
-                    for d in &mut a.direct_args {
+                    for d in a.direct_args.iter_mut().take(own_direct) {
                         self.collate(d, &mut below)?;
                     }
                 }
-                let single = a.args.len() == 1;
+                let single = a.args.len() == 1 && !hypothetical;
                 for t in &mut a.args {
                     if t.junk || !(normal || single) {
                         self.target_collation(t, None)?;

@@ -136,6 +136,8 @@ pub(crate) struct ParseState {
     pub ctes: Vec<CommonTableExpr>,
     /// Names of WITH queries that are not visible yet: for an error's hint.
     pub future_ctes: Vec<String>,
+    /// The entry of the table that the statement writes into.
+    pub target: Option<usize>,
     pub window_defs: Vec<pb::WindowDef>,
     pub lateral_active: bool,
     pub resolve_unknowns: bool,
@@ -162,6 +164,8 @@ pub(crate) struct Analyzer<'a> {
     pub params: ParamTypes,
     /// The WITH queries being analysed that may refer to themselves.
     pub recursing: Vec<crate::recursion::Recursing>,
+    /// The statement's WITH queries that write, and whether they return something.
+    pub writes: Vec<(String, bool)>,
     /// How many BETWEENs are around what is being analysed.
     pub between_depth: u32,
     /// Of each COLLATE, where its operand and where it stands.
@@ -178,6 +182,7 @@ impl<'a> Analyzer<'a> {
             outer: Vec::new(),
             params,
             recursing: Vec::new(),
+            writes: Vec::new(),
             between_depth: 0,
             collate_places: Vec::new(),
         }

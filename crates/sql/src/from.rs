@@ -220,8 +220,13 @@ impl Analyzer<'_> {
                 None => {
                     let Some(cte) = self.level_mut(up)?.ctes.iter_mut().find(|c| c.name == name) else { continue };
                     cte.references += 1;
+                    let columns = cte.columns.clone();
                     let types = query_columns(&cte.query, catalog).into_iter().map(|c| c.1).collect();
-                    (cte.columns.clone(), types)
+                    if up as usize == self.outer.len() && self.writes.iter().any(|w| w.0 == name && !w.1) {
+                        let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
+                        return Err(self.error_at(location, SqlState::FeatureNotSupported, message));
+                    }
+                    (columns, types)
                 }
             };
             let kind =

@@ -22,6 +22,7 @@
 mod aggregate;
 pub mod analyze;
 mod call;
+mod checked;
 mod clause;
 mod coerce;
 mod collate;

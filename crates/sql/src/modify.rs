@@ -18,6 +18,9 @@ use crate::statement::Statement;
 /// A value to assign; `None` for DEFAULT.
 type Value = Option<Expr>;
 
+/// What RETURNING lists.
+type Returned = Vec<(String, Expr)>;
+
 /// A column that is assigned to.
 struct Assigned {
     attribute: Attribute,
@@ -29,23 +32,53 @@ struct Assigned {
 impl Analyzer<'_> {
     /// A statement that writes into one table.
     pub(crate) fn modify(&mut self, node: &NodeEnum) -> SqlResult<Statement> {
-        let (tag, relation) = match node {
-            NodeEnum::InsertStmt(s) => ("INSERT", s.relation.as_ref()),
-            NodeEnum::UpdateStmt(s) => ("UPDATE", s.relation.as_ref()),
-            NodeEnum::DeleteStmt(s) => ("DELETE", s.relation.as_ref()),
-            NodeEnum::MergeStmt(s) => ("MERGE", s.relation.as_ref()),
-            _ => return Err(SqlError::internal("a statement that writes into no table")),
+        let tag = match node {
+            NodeEnum::InsertStmt(_) => "INSERT",
+            NodeEnum::UpdateStmt(_) => "UPDATE",
+            NodeEnum::DeleteStmt(_) => "DELETE",
+            _ => "MERGE",
+        };
+        let checked = self.modification(node).and_then(|_| self.check_own_params());
+        refuse_quietly(checked)?;
+        Ok(Statement::Write(tag))
+    }
+
+    /// A statement that writes, as a WITH query: what it would return.
+    pub(crate) fn modifying_with(&mut self, name: &str, node: &NodeEnum, location: Location) -> SqlResult<Query> {
+        if !self.outer.is_empty() {
+            let message = "WITH clause containing a data-modifying statement must be at the top level";
+            return Err(self.error_at(location, SqlState::FeatureNotSupported, message));
+        }
+        self.writes.push((name.to_owned(), true));
+        let (returned, _) = self.with_level(|a| a.modification(node))?;
+        if let Some(write) = self.writes.last_mut() {
+            write.1 = !returned.is_empty();
+        }
+        let mut query = Query::default();
+        for (name, e) in returned {
+            crate::target::push_target(&mut query.targets, e, Some(name));
+        }
+        Ok(query)
+    }
+
+    fn modification(&mut self, node: &NodeEnum) -> SqlResult<Returned> {
+        let relation = match node {
+            NodeEnum::InsertStmt(s) => s.relation.as_ref(),
+            NodeEnum::UpdateStmt(s) => s.relation.as_ref(),
+            NodeEnum::DeleteStmt(s) => s.relation.as_ref(),
+            NodeEnum::MergeStmt(s) => s.relation.as_ref(),
+            _ => None,
         };
         let Some(relation) = relation else { return Err(SqlError::internal("a write into no table")) };
-        let analysed = match node {
+        match node {
             NodeEnum::InsertStmt(s) => self.insert(s, relation),
             NodeEnum::UpdateStmt(s) => self.update(s, relation),
             NodeEnum::DeleteStmt(s) => self.delete(s, relation),
-            _ => self.find_relation(relation).map(|_| ()),
-        };
-        let checked = analysed.and_then(|()| self.check_own_params());
-        refuse_quietly(checked)?;
-        Ok(Statement::Write(tag))
+            _ => {
+                self.find_relation(relation)?;
+                self.unsupported(None, "MERGE")
+            }
+        }
     }
 
     /// A query whose rows would be stored: SELECT INTO, CREATE TABLE AS.
@@ -73,7 +106,7 @@ impl Analyzer<'_> {
         if self.params.variable { self.check_params(&Query::default()) } else { Ok(()) }
     }
 
-    fn insert(&mut self, s: &pb::InsertStmt, target: &pb::RangeVar) -> SqlResult<()> {
+    fn insert(&mut self, s: &pb::InsertStmt, target: &pb::RangeVar) -> SqlResult<Returned> {
         self.with_clause(s.with_clause.as_ref())?;
         let rel = self.find_relation(target)?;
         let item = self.table_item(target)?.item;
@@ -91,9 +124,7 @@ impl Analyzer<'_> {
                 self.assign(value, column)?;
             }
         }
-        if s.on_conflict_clause.is_none() {
-            self.returning(&s.returning_clause, &item)?;
-        }
+        let returned = self.returning(&s.returning_clause, &item)?;
         let overriding = pb::OverridingKind::try_from(s.r#override);
         for (column, stored) in columns.iter().zip(stored) {
             let a = &column.attribute;
@@ -108,7 +139,7 @@ impl Analyzer<'_> {
                 return Err(if a.generated == 0 { e.hint("Use OVERRIDING SYSTEM VALUE to override.") } else { e });
             }
         }
-        Ok(())
+        Ok(returned)
     }
 
     fn insert_columns(&self, nodes: &[pb::Node], rel: &Relation) -> SqlResult<Vec<Assigned>> {
@@ -223,12 +254,12 @@ impl Analyzer<'_> {
         Err(e.hint("You will need to rewrite or cast the expression."))
     }
 
-    fn update(&mut self, s: &pb::UpdateStmt, target: &pb::RangeVar) -> SqlResult<()> {
+    fn update(&mut self, s: &pb::UpdateStmt, target: &pb::RangeVar) -> SqlResult<Returned> {
         self.with_clause(s.with_clause.as_ref())?;
         let rel = self.find_relation(target)?;
         let item = self.target_in_from(target, &s.from_clause)?;
         self.where_clause(s.where_clause.as_deref(), ExprKind::Where)?;
-        self.returning(&s.returning_clause, &item)?;
+        let returned = self.returning(&s.returning_clause, &item)?;
         // All values first, then their columns.
         let mut assignments: Vec<(&pb::ResTarget, Value)> = Vec::new();
         let mut row: std::collections::VecDeque<Value> = std::collections::VecDeque::new();
@@ -279,7 +310,7 @@ impl Analyzer<'_> {
                 format!("column \"{}\" can only be updated to DEFAULT", a.name),
             )
             .detail(computed(a))),
-            None => Ok(()),
+            None => Ok(returned),
         }
     }
 
@@ -314,7 +345,7 @@ impl Analyzer<'_> {
         Ok(values)
     }
 
-    fn delete(&mut self, s: &pb::DeleteStmt, target: &pb::RangeVar) -> SqlResult<()> {
+    fn delete(&mut self, s: &pb::DeleteStmt, target: &pb::RangeVar) -> SqlResult<Returned> {
         self.with_clause(s.with_clause.as_ref())?;
         let item = self.target_in_from(target, &s.using_clause)?;
         self.where_clause(s.where_clause.as_deref(), ExprKind::Where)?;
@@ -324,13 +355,15 @@ impl Analyzer<'_> {
     /// Puts the target and FROM into the namespace, the target first.
     fn target_in_from(&mut self, target: &pb::RangeVar, from: &[pb::Node]) -> SqlResult<NsItem> {
         let found = self.table_item(target)?;
-        self.state.namespace.push(found.item.clone());
+        // Not even LATERAL reaches the target from FROM; what follows does.
+        self.state.target = Some(found.item.rtindex);
+        self.state.namespace.push(NsItem { lateral_only: true, lateral_ok: false, ..found.item.clone() });
         self.from_clause(from)?;
         Ok(found.item)
     }
 
-    fn returning(&mut self, clause: &Option<pb::ReturningClause>, item: &NsItem) -> SqlResult<()> {
-        let Some(clause) = clause else { return Ok(()) };
+    fn returning(&mut self, clause: &Option<pb::ReturningClause>, item: &NsItem) -> SqlResult<Returned> {
+        let Some(clause) = clause else { return Ok(Vec::new()) };
         if !clause.options.is_empty() {
             return self.unsupported(None, "RETURNING WITH");
         }
@@ -350,16 +383,22 @@ impl Analyzer<'_> {
         result
     }
 
-    fn returning_list(&mut self, nodes: &[pb::Node]) -> SqlResult<()> {
+    fn returning_list(&mut self, nodes: &[pb::Node]) -> SqlResult<Returned> {
+        let mut list = Vec::new();
         for node in nodes {
             let Some(NodeEnum::ResTarget(t)) = node.node.as_ref() else {
                 return self.unsupported(None, "this RETURNING");
             };
-            if let Some(value) = t.val.as_deref() {
-                self.with_kind(ExprKind::Returning, |a| a.expr_list_with_stars(std::slice::from_ref(value)))?;
+            let Some(value) = t.val.as_deref() else { continue };
+            if let Some(columns) = self.star(value)? {
+                list.extend(columns);
+                continue;
             }
+            let e = self.with_kind(ExprKind::Returning, |a| a.expr(value))?;
+            let name = if t.name.is_empty() { crate::target::column_name(value, &e) } else { t.name.clone() };
+            list.push((name, e));
         }
-        Ok(())
+        Ok(list)
     }
 
     fn no_column(&self, rel: &Relation, name: &str, location: Location) -> SqlError {
@@ -369,7 +408,7 @@ impl Analyzer<'_> {
 }
 
 /// What is refused for other reasons ends as the refusal to write.
-fn refuse_quietly(analysed: SqlResult<()>) -> SqlResult<()> {
+pub(crate) fn refuse_quietly(analysed: SqlResult<()>) -> SqlResult<()> {
     match analysed {
         Err(e) if e.state == SqlState::FeatureNotSupported && e.message.contains("not supported by Stegodon") => Ok(()),
         Err(e) if e.state == SqlState::ReadOnlySqlTransaction => Ok(()),

@@ -47,7 +47,7 @@ impl Analyzer<'_> {
         !item.lateral_only || self.level(up).is_ok_and(|s| s.lateral_active)
     }
 
-    fn check_lateral_ref_ok(&self, item: &NsItem, location: Location) -> SqlResult<()> {
+    fn check_lateral_ref_ok(&self, up: u32, item: &NsItem, location: Location) -> SqlResult<()> {
         if !item.lateral_only || item.lateral_ok {
             return Ok(());
         }
@@ -56,7 +56,14 @@ impl Analyzer<'_> {
             SqlState::InvalidColumnReference,
             format!("invalid reference to FROM-clause entry for table \"{}\"", item.name),
         );
-        Err(error.detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."))
+        Err(if self.level(up)?.target == Some(item.rtindex) {
+            error.hint(format!(
+                "There is an entry for table \"{}\", but it cannot be referenced from this part of the query.",
+                item.name
+            ))
+        } else {
+            error.detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+        })
     }
 
     /// A column of an item by name, as seen `up` levels further in; `None` where it has none such.
@@ -102,7 +109,7 @@ impl Analyzer<'_> {
                             format!("column reference \"{name}\" is ambiguous"),
                         ));
                     }
-                    self.check_lateral_ref_ok(item, location)?;
+                    self.check_lateral_ref_ok(up, item, location)?;
                     found = Some(expr);
                 }
             }
@@ -150,7 +157,7 @@ impl Analyzer<'_> {
                             format!("table reference {what} is ambiguous"),
                         ));
                     }
-                    self.check_lateral_ref_ok(item, location)?;
+                    self.check_lateral_ref_ok(up, item, location)?;
                     found = Some(item);
                 }
             }

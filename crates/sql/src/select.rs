@@ -33,6 +33,7 @@ impl Analyzer<'_> {
             self.set_operation_stmt(s)?
         };
         if let Some(what) = lock_strength(s) {
+            self.check_locking(s, &query, what)?;
             return Err(SqlError::new(
                 SqlState::ReadOnlySqlTransaction,
                 format!("cannot execute SELECT {what} in a read-only transaction"),
@@ -40,6 +41,47 @@ impl Analyzer<'_> {
         }
         self.finish_query(&mut query)?;
         Ok(query)
+    }
+
+    /// What a locking clause cannot lock is said before that nothing can be locked here.
+    fn check_locking(&self, s: &pb::SelectStmt, query: &Query, what: &str) -> SqlResult<()> {
+        let clause = if query.set_operations.is_some() {
+            "UNION/INTERSECT/EXCEPT"
+        } else if !query.distinct.is_empty() {
+            "DISTINCT clause"
+        } else if !query.group_by.is_empty() || !query.grouping_sets.is_empty() {
+            "GROUP BY clause"
+        } else if query.having.is_some() {
+            "HAVING clause"
+        } else if self.state.has_aggregates {
+            "aggregate functions"
+        } else if self.state.has_window_functions {
+            "window functions"
+        } else if self.state.has_target_srfs {
+            "set-returning functions in the target list"
+        } else {
+            ""
+        };
+        if !clause.is_empty() {
+            let message = format!("{what} is not allowed with {clause}");
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
+        for node in &s.locking_clause {
+            let Some(NodeEnum::LockingClause(l)) = node.node.as_ref() else { continue };
+            for rel in &l.locked_rels {
+                let Some(NodeEnum::RangeVar(rv)) = rel.node.as_ref() else { continue };
+                let location = loc(rv.location);
+                if !rv.schemaname.is_empty() {
+                    let message = format!("{what} must specify unqualified relation names");
+                    return Err(self.error_at(location, SqlState::SyntaxError, message));
+                }
+                if !self.state.namespace.iter().any(|i| i.rel_visible && i.name == rv.relname) {
+                    let message = format!("relation \"{}\" in {what} clause not found in FROM clause", rv.relname);
+                    return Err(self.error_at(location, SqlState::UndefinedTable, message));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Moves what the level has gathered into its query, assigns collations, and checks grouping.
@@ -210,12 +252,17 @@ impl Analyzer<'_> {
             if c.search_clause.is_some() || c.cycle_clause.is_some() {
                 return self.unsupported(location, "SEARCH and CYCLE");
             }
-            let Some(NodeEnum::SelectStmt(select)) = c.ctequery.as_ref().and_then(|n| n.node.as_ref()) else {
-                return self.unsupported(location, "a data-modifying statement in WITH");
+            let Some(node) = c.ctequery.as_ref().and_then(|n| n.node.as_ref()) else {
+                return Err(SqlError::internal("a WITH item without query"));
             };
             let given = string_list(&c.aliascolnames)?;
             let recursive = texts.get(i).is_some_and(|t| crate::recursion::mentions(t, &c.ctename));
             if recursive {
+                let NodeEnum::SelectStmt(select) = node else {
+                    let message =
+                        format!("recursive query \"{}\" must not contain data-modifying statements", c.ctename);
+                    return Err(self.error_at(location, SqlState::InvalidRecursion, message));
+                };
                 self.check_recursive_form(&c.ctename, select, location)?;
                 self.recursing.push(crate::recursion::Recursing {
                     name: c.ctename.clone(),
@@ -225,7 +272,12 @@ impl Analyzer<'_> {
                     references: 0,
                 });
             }
-            let query = self.with_kind(ExprKind::FromSubselect, |a| a.subquery(select, true))?;
+            let query = match node {
+                NodeEnum::SelectStmt(select) => {
+                    self.with_kind(ExprKind::FromSubselect, |a| a.subquery(select, true))?
+                }
+                _ => self.modifying_with(&c.ctename, node, location)?,
+            };
             let own: Vec<String> = query.outputs().map(|t| t.name.clone().unwrap_or_default()).collect();
             let mut is_recursive = false;
             if recursive && let Some(r) = self.recursing.pop() {

@@ -52,7 +52,7 @@ impl Analyzer<'_> {
     }
 
     /// What `*`, `t.*` or `(row).*` expands to; `None` where the node is none of these.
-    fn star(&mut self, node: &pb::Node) -> SqlResult<Option<Vec<(String, Expr)>>> {
+    pub(crate) fn star(&mut self, node: &pb::Node) -> SqlResult<Option<Vec<(String, Expr)>>> {
         match node.node.as_ref() {
             Some(NodeEnum::ColumnRef(c)) => {
                 let (names, star) = column_fields(c)?;
@@ -204,7 +204,7 @@ pub(crate) fn figure_column_name(node: &pb::Node) -> String {
 }
 
 /// [`figure_column_name`], where a scalar subquery may have decided it: then it is the subquery's column's.
-fn column_name(node: &pb::Node, e: &Expr) -> String {
+pub(crate) fn column_name(node: &pb::Node, e: &Expr) -> String {
     let mut at = node;
     loop {
         at = match at.node.as_ref() {

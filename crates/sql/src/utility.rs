@@ -24,7 +24,13 @@ impl Analyzer<'_> {
                 if leftmost.into_clause.is_some() {
                     return self.stored_query(node, "SELECT INTO");
                 }
-                Statement::Query(Box::new(self.select_statement(node)?))
+                let query = self.select_statement(node);
+                if !self.writes.is_empty() {
+                    // What we do not know of the rest ends so too.
+                    crate::modify::refuse_quietly(query.map(|_| ()))?;
+                    return Ok(Statement::Write("SELECT"));
+                }
+                Statement::Query(Box::new(query?))
             }
             NodeEnum::ExplainStmt(e) => {
                 let options = self.explain_options(&e.options)?;

@@ -98,6 +98,11 @@ fn trees_are_those_that_postgresql_stores() {
         };
         comparable(&mut ours);
         comparable(&mut theirs);
+        // Where elements must be checked, a literal is a cast of elements here.
+        if sql.contains("}'::posint[]") {
+            skipped += 1;
+            continue;
+        }
         if *ours == theirs {
             same += 1;
             continue;
