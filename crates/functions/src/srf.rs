@@ -71,9 +71,8 @@ pub struct SetFunctionPlan {
 /// `generate_subscripts`; `unnest` of an array and of a multirange; `string_to_table`; elements, pairs and keys of `json` and
 /// `jsonb`.
 const DONE: [u32; 29] = [
-    2763, 2764, 2765, 2766,
-    1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161, 6274, 1293, 3219, 3465, 3208, 3932,
-    3931, 3955, 3969, 3958, 3959, 3957,
+    2763, 2764, 2765, 2766, 1066, 1067, 1068, 1069, 3259, 3260, 938, 939, 1191, 1192, 2331, 6160, 6161, 6274, 1293,
+    3219, 3465, 3208, 3932, 3931, 3955, 3969, 3958, 3959, 3957,
 ];
 
 /// Whether a set-returning function is done.
@@ -139,7 +138,7 @@ impl SetFunctionPlan {
                 let split = matches!(self.function.0, 2765 | 2766);
                 Ok(Box::new(Rows::of(regexp::rows_of(cx, self.collation, (text, pattern, words), split)?)))
             }
-            1293 => self.unnest_multirange(cx, &args),
+            1293 => Self::unnest_multirange(cx, &args),
             3219 => json(&args, |v| srf_json::binary(v, Ask::Elements, false, "")),
             3465 => json(&args, |v| srf_json::binary(v, Ask::Elements, true, "")),
             3208 => json(&args, |v| srf_json::binary(v, Ask::Pairs, false, "jsonb_each")),
@@ -169,7 +168,7 @@ impl SetFunctionPlan {
         Ok(Box::new(Rows::of(out.finish())))
     }
 
-    fn unnest_multirange(&self, cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
+    fn unnest_multirange(cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
         let (Some(payload), Some(ty)) = (args.bytes(0)?, args.types.first()) else {
             return Ok(Box::new(Rows::default()));
         };

@@ -31,12 +31,8 @@ fn flags(cx: &EvalContext<'_>, collation: stegodon_types::Oid, text: &[u8]) -> S
         return Err(SqlError::unsupported("a regular expression in a SQL_ASCII database"));
     }
     cx.types.collation(collation)?.for_equality().check_equality()?;
-    let mut options = Options {
-        rules: rules(cx, collation)?,
-        ignore_case: false,
-        newline_stops: false,
-        newline_anchors: false,
-    };
+    let mut options =
+        Options { rules: rules(cx, collation)?, ignore_case: false, newline_stops: false, newline_anchors: false };
     let mut global = false;
     let mut rest = text;
     while let [b, tail @ ..] = rest {
@@ -61,8 +57,8 @@ fn flags(cx: &EvalContext<'_>, collation: stegodon_types::Oid, text: &[u8]) -> S
 }
 
 fn compile(pattern: &[u8], flags: &Flags) -> SqlResult<Are> {
-    let pattern = std::str::from_utf8(pattern)
-        .map_err(|_| SqlError::unsupported("a regular expression that is not UTF-8"))?;
+    let pattern =
+        std::str::from_utf8(pattern).map_err(|_| SqlError::unsupported("a regular expression that is not UTF-8"))?;
     Are::compile(pattern, flags.options)
 }
 
@@ -143,11 +139,11 @@ impl<'a> Cache<'a> {
 }
 
 /// Text argument `n` of a row.
-fn text<'a>(call: &Call<'a>, n: usize, row: usize) -> SqlResult<Option<&'a [u8]>> {
-    let Some(column) = call.args.get(n) else { return Ok(None) };
+fn text<'a>(call: &Call<'a>, n: usize, row: usize) -> Option<&'a [u8]> {
+    let column = call.args.get(n)?;
     match column.value(stegodon_types::Layout::Bytes, row) {
-        Some(ValueRef::Bytes(v)) => Ok(Some(v)),
-        _ => Ok(None),
+        Some(ValueRef::Bytes(v)) => Some(v),
+        _ => None,
     }
 }
 
@@ -168,8 +164,8 @@ fn with<T>(
     f: impl FnOnce(&Flags, &Are, &[char]) -> SqlResult<T>,
 ) -> SqlResult<T> {
     let missing = || SqlError::internal("an argument is not of its layout");
-    let (subject, pattern) = (text(call, 0, row)?.ok_or_else(missing)?, text(call, 1, row)?.ok_or_else(missing)?);
-    let words = text(call, flags_at, row)?.unwrap_or_default();
+    let (subject, pattern) = (text(call, 0, row).ok_or_else(missing)?, text(call, 1, row).ok_or_else(missing)?);
+    let words = text(call, flags_at, row).unwrap_or_default();
     let (flags, are) = cache.get(pattern, words)?;
     f(flags, are, &chars(subject)?)
 }
@@ -318,8 +314,8 @@ fn start(value: i32) -> SqlResult<usize> {
 /// `regexp_replace(text, pattern, replacement [, flags])`.
 fn regexp_replace(call: &Call<'_>) -> SqlResult<Column> {
     each(call, None, |cache, row| {
-        let replacement = text(call, 2, row)?.unwrap_or_default();
-        if let Some(first) = text(call, 3, row)?.and_then(|f| f.first()).filter(|b| b.is_ascii_digit()) {
+        let replacement = text(call, 2, row).unwrap_or_default();
+        if let Some(first) = text(call, 3, row).and_then(|f| f.first()).filter(|b| b.is_ascii_digit()) {
             return Err(invalid(format!("invalid regular expression option: \"{}\"", char::from(*first))).hint(
                 "If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer explicitly.",
             ));
@@ -334,7 +330,7 @@ fn regexp_replace(call: &Call<'_>) -> SqlResult<Column> {
 /// `regexp_replace(text, pattern, replacement, start [, n [, flags]])`.
 fn regexp_replace_from(call: &Call<'_>) -> SqlResult<Column> {
     each(call, None, |cache, row| {
-        let replacement = text(call, 2, row)?.unwrap_or_default();
+        let replacement = text(call, 2, row).unwrap_or_default();
         let from = start(number(call, 3, row, 1))?;
         let given = call.args.len() > 4;
         let n = number(call, 4, row, 1);
@@ -370,12 +366,7 @@ fn regexp_count(call: &Call<'_>) -> SqlResult<Column> {
 }
 
 /// The span of match `n` from a place on, or of one of its groups.
-fn nth(
-    call: &Call<'_>,
-    are: &Are,
-    text: &[char],
-    (from, n, group): (usize, i32, i32),
-) -> SqlResult<Option<Span>> {
+fn nth(call: &Call<'_>, are: &Are, text: &[char], (from, n, group): (usize, i32, i32)) -> SqlResult<Option<Span>> {
     let n = n as usize;
     // A pattern without groups is its own first one.
     let group = match (group as usize, are.groups) {
@@ -427,9 +418,7 @@ fn regexp_substr(call: &Call<'_>) -> SqlResult<Column> {
 fn regexp_like(call: &Call<'_>) -> SqlResult<Column> {
     let mut cache = Cache::new(call.cx, call.info.input_collation, Some("regexp_like"));
     map_rows(call, |row| {
-        with(call, &mut cache, row, 2, |_, are, text| {
-            Ok(Matcher::new(are, call.cx, text)?.find(0)?.is_some())
-        })
+        with(call, &mut cache, row, 2, |_, are, text| Ok(Matcher::new(are, call.cx, text)?.find(0)?.is_some()))
     })
 }
 
@@ -460,8 +449,7 @@ fn similar(pattern: &[u8], escape: Option<&[u8]>, out: &mut Vec<u8>) -> SqlResul
     };
     let mut text = String::from("^(?:");
     let mut escaped = false;
-    let mut rest = pattern.iter().copied().peekable();
-    while let Some(c) = rest.next() {
+    for c in pattern.iter().copied() {
         if escaped {
             if c == '"' {
                 return Err(SqlError::unsupported("separators in a SIMILAR TO pattern"));

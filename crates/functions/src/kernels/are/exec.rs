@@ -207,7 +207,8 @@ impl<'a> Matcher<'a> {
             (Op::Iterate(max), [inner]) => self.iterate(part, inner, max, (begin, end), groups),
             _ => false,
         };
-        if found && part.group > 0
+        if found
+            && part.group > 0
             && let Some(group) = groups.get_mut(part.group)
         {
             *group = Some((begin, end));
