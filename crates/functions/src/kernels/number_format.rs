@@ -21,7 +21,9 @@ enum Key {
     Minus,
     Plus,
     Sign,
-    Ordinal { upper: bool },
+    Ordinal {
+        upper: bool,
+    },
     /// `S`, `PR`, `FM`, `SP`, `B`, `C`: act by their flags only.
     Silent,
     Literal(char),
@@ -87,9 +89,7 @@ impl Template {
         while let Some(c) = rest.chars().next() {
             let word = KEYWORDS.iter().find(|w| rest.get(..w.len()).is_some_and(|r| r.eq_ignore_ascii_case(w)));
             // Keywords are written in one case or the other, not mixed.
-            let word = word.filter(|w| {
-                rest.get(..w.len()).is_some_and(|r| r == **w || r == w.to_ascii_lowercase())
-            });
+            let word = word.filter(|w| rest.get(..w.len()).is_some_and(|r| r == **w || r == w.to_ascii_lowercase()));
             if let Some(word) = word {
                 let upper = rest.starts_with(*word);
                 rest = rest.get(word.len()..).unwrap_or_default();
@@ -216,6 +216,8 @@ fn ending(number: &[u8]) -> &'static str {
 /// A number being written.
 struct Writer<'a> {
     template: &'a Template,
+    /// The number's decimals.
+    after: usize,
     /// The digits, with a point where the template has one.
     number: Vec<u8>,
     /// The next digit.
@@ -242,7 +244,7 @@ impl Writer<'_> {
 
     /// `0.1` as `9.9` has no digit before its point.
     fn is_bare_zero(&self) -> bool {
-        !self.template.zero && self.at == 0 && self.number.first() == Some(&b'0') && self.template.after != 0
+        !self.template.zero && self.at == 0 && self.number.first() == Some(&b'0') && self.after != 0
     }
 
     fn sign(&mut self) {
@@ -295,7 +297,8 @@ impl Writer<'_> {
                             self.out.push(b'0');
                         }
                     } else {
-                        self.out.extend(digit);
+                        // Behind its last digit PostgreSQL writes the end of the text: nothing shows after.
+                        self.out.push(digit.unwrap_or(0));
                         self.in_number = true;
                     }
                 }
@@ -359,6 +362,8 @@ impl Writer<'_> {
                 Key::Literal(c) => self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
+        let end = self.out.iter().position(|b| *b == 0).unwrap_or(self.out.len());
+        self.out.truncate(end);
         self.out
     }
 }
@@ -367,18 +372,20 @@ impl Writer<'_> {
 fn write(t: &Template, text: &str) -> Vec<u8> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    // A float may have fewer decimals than the template has places.
+    let after = fraction.len();
     let mut number;
     let mut spaces = 0;
     if whole.len() > t.before {
         number = vec![b'#'; t.before];
         if t.decimal {
             number.push(b'.');
-            number.resize(t.before + 1 + t.after, b'#');
+            number.resize(t.before + 1 + after, b'#');
         }
     } else {
         spaces = t.before - whole.len();
         number = whole.as_bytes().to_vec();
-        if t.decimal && (t.after > 0 || !fraction.is_empty()) {
+        if t.decimal && after > 0 {
             number.push(b'.');
             number.extend_from_slice(fraction.as_bytes());
         }
@@ -395,12 +402,13 @@ fn write(t: &Template, text: &str) -> Vec<u8> {
             last = Some(at.max((number.len() - 1).min(t.zero_end - spaces)));
         }
     }
-    let mut places = (t.before + t.after).saturating_sub(1);
+    let mut places = (t.before + after).saturating_sub(1);
     if !sign_written && spaces == 0 {
         places += 1;
     }
     Writer {
         template: t,
+        after,
         number,
         at: 0,
         negative,
@@ -430,9 +438,6 @@ fn float_text(v: f64, digits: usize, after: usize) -> SqlResult<String> {
 fn to_char<'a, A: Arg<'a>>(call: &Call<'a>, text: impl Fn(A, &Template) -> SqlResult<String>) -> SqlResult<Column> {
     write2(call, |v: A, format: &[u8], out| {
         let format = std::str::from_utf8(format).map_err(|_| refuse("text that is not UTF-8"))?;
-        if format.is_empty() {
-            return Ok(false);
-        }
         let template = Template::parse(format)?;
         if template.locale {
             let locale = call.cx.session.setting("lc_numeric");
@@ -441,7 +446,7 @@ fn to_char<'a, A: Arg<'a>>(call: &Call<'a>, text: impl Fn(A, &Template) -> SqlRe
             }
         }
         out.extend_from_slice(&write(&template, &text(v, &template)?));
-        Ok(true)
+        Ok(())
     })
 }
 
