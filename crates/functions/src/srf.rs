@@ -138,7 +138,7 @@ impl SetFunctionPlan {
                 let split = matches!(self.function.0, 2765 | 2766);
                 Ok(Box::new(Rows::of(regexp::rows_of(cx, self.collation, (text, pattern, words), split)?)))
             }
-            1293 => self.unnest_multirange(cx, &args),
+            1293 => Self::unnest_multirange(cx, &args),
             3219 => json(&args, |v| srf_json::binary(v, Ask::Elements, false, "")),
             3465 => json(&args, |v| srf_json::binary(v, Ask::Elements, true, "")),
             3208 => json(&args, |v| srf_json::binary(v, Ask::Pairs, false, "jsonb_each")),
@@ -168,7 +168,7 @@ impl SetFunctionPlan {
         Ok(Box::new(Rows::of(out.finish())))
     }
 
-    fn unnest_multirange(&self, cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
+    fn unnest_multirange(cx: &EvalContext<'_>, args: &Arguments<'_>) -> SqlResult<Box<dyn SetFunction>> {
         let (Some(payload), Some(ty)) = (args.bytes(0)?, args.types.first()) else {
             return Ok(Box::new(Rows::default()));
         };

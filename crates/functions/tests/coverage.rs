@@ -63,7 +63,7 @@ fn what_has_no_kernel_is_listed() {
     for (kind, (done, all)) in &counts {
         println!("{kind}: {done} of {all}");
     }
-    let list: String = missing.iter().map(|l| format!("{l}\n")).collect();
+    let list = missing.iter().copied().chain([""]).collect::<Vec<_>>().join("\n");
     if std::env::var_os("STEGODON_WRITE_MISSING").is_some() {
         std::fs::write("testdata/coverage/missing.txt", list).unwrap();
         return;

@@ -66,7 +66,7 @@ fn set_functions_answer_as_postgresql_does() {
             let mut function = plan.call(&cx, &Batch::new(&[], 1), 0)?;
             let mut rows = Vec::new();
             while let Some(arrays) = function.next(&cx, max)? {
-                assert!(arrays[0].len() <= max && arrays[0].len() > 0);
+                assert!(arrays[0].len() <= max && !arrays[0].is_empty());
                 for row in 0..arrays[0].len() {
                     let values: Vec<_> =
                         arrays.iter().zip(&layouts).map(|(a, l)| value_at(a.as_ref(), *l, row)).collect();

@@ -2,7 +2,8 @@
 
 use arrow_array::{Array, ArrayRef};
 use stegodon_types::SqlResult;
-use stegodon_types::array::build_vector;
+use stegodon_types::array::{ArrayView, Dimension, MAX_DIMENSIONS, build, build_vector};
+use stegodon_types::packed::Part;
 use stegodon_types::{ColumnBuilder, Datum, ValueRef, value_at};
 
 use super::ordered::{Reader, read_value, set_length, write_value};
@@ -145,6 +146,47 @@ pub(super) fn array_agg(
     values: &[Option<ValueRef<'_>>],
 ) -> SqlResult<Option<Datum>> {
     build_vector(info.arg(0)?, values.iter().copied()).map(|v| Some(Datum::bytes(v)))
+}
+
+/// `array_agg` of arrays: an array of one dimension more.
+pub(super) fn array_agg_of_arrays(
+    cx: &EvalContext<'_>,
+    info: &AggregateInfo,
+    values: &[Option<ValueRef<'_>>],
+) -> SqlResult<Option<Datum>> {
+    let subscript = |what: &str| SqlError::new(SqlState::ArraySubscriptError, what);
+    let mut dimensions: Vec<Dimension> = Vec::new();
+    let mut elements = Vec::new();
+    let mut element = None;
+    for value in values {
+        let Some(ValueRef::Bytes(payload)) = value else {
+            return Err(SqlError::new(SqlState::NullValueNotAllowed, "cannot accumulate null arrays"));
+        };
+        let view = ArrayView::parse(payload)?;
+        if view.is_empty() {
+            return Err(subscript("cannot accumulate empty arrays"));
+        }
+        if dimensions.is_empty() {
+            dimensions = view.dimensions().to_vec();
+            if dimensions.len() >= MAX_DIMENSIONS {
+                return Err(SqlError::new(
+                    SqlState::ProgramLimitExceeded,
+                    format!(
+                        "number of array dimensions ({}) exceeds the maximum allowed ({MAX_DIMENSIONS})",
+                        dimensions.len() + 1
+                    ),
+                ));
+            }
+        } else if dimensions != view.dimensions() {
+            return Err(subscript("cannot accumulate arrays of different dimensionality"));
+        }
+        let ty = cx.types.type_desc(view.element_type())?;
+        elements.extend(view.elements(Part::of(&ty)?).collect::<SqlResult<Vec<_>>>()?);
+        element = Some(ty);
+    }
+    let Some(element) = element else { return Err(SqlError::internal(format_args!("{info:?} over no rows"))) };
+    dimensions.insert(0, Dimension { length: values.len() as i32, lower: 1 });
+    build(&element, &dimensions, elements).map(|v| Some(Datum::bytes(v)))
 }
 
 impl GroupAggregate for Collect {

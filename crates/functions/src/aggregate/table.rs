@@ -176,6 +176,7 @@ pub(super) fn function(oid: Oid) -> Option<AggregateFunction> {
         3538 | 3545 => exact(|_| Ok(Box::new(StringAgg::default())), |_| Ok(vec![Layout::Bytes, Layout::Int64])),
         // array_agg of what is no array
         2335 => collect!(false, collect::array_agg),
+        4053 => collect!(false, collect::array_agg_of_arrays),
         // percentile_disc and percentile_cont, of one fraction and of an array of them; mode
         3972 => collect!(true, |c, i, v| ordered_set::percentile(c, i, v, ordered_set::discrete)),
         3974 | 3976 => collect!(true, |c, i, v| ordered_set::percentile(c, i, v, ordered_set::continuous)),

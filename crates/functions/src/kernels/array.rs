@@ -15,7 +15,7 @@ use crate::kernel::Entry;
 use crate::{Call, Column, EvalContext};
 
 /// The elements' type of an array type.
-fn element_of(call: &Call<'_>, ty: &TypeDesc) -> SqlResult<Arc<TypeDesc>> {
+pub(super) fn element_of(call: &Call<'_>, ty: &TypeDesc) -> SqlResult<Arc<TypeDesc>> {
     match ty.kind {
         TypeKind::Array { element } => call.cx.types.type_desc(element),
         _ => Err(SqlError::unsupported(format_args!("type {} as an array", ty.name))),
@@ -27,14 +27,14 @@ fn arg_type<'a>(call: &Call<'a>, n: usize) -> SqlResult<&'a Arc<TypeDesc>> {
 }
 
 /// An argument's value at a row.
-fn value<'a>(call: &Call<'a>, n: usize, row: usize) -> SqlResult<Option<ValueRef<'a>>> {
+pub(super) fn value<'a>(call: &Call<'a>, n: usize, row: usize) -> SqlResult<Option<ValueRef<'a>>> {
     let column = argument(call, n)?;
     let row = if column.is_const() { 0 } else { row };
     Ok(value_at(column.array().as_ref(), layout_of(arg_type(call, n)?)?, row))
 }
 
 /// An argument's array at a row.
-fn view<'a>(call: &Call<'a>, n: usize, row: usize) -> SqlResult<Option<ArrayView<'a>>> {
+pub(super) fn view<'a>(call: &Call<'a>, n: usize, row: usize) -> SqlResult<Option<ArrayView<'a>>> {
     match value(call, n, row)? {
         Some(ValueRef::Bytes(payload)) => ArrayView::parse(payload).map(Some),
         Some(_) => Err(SqlError::internal("an array is not of its layout")),

@@ -32,6 +32,11 @@ fn to_f32(v: f64) -> SqlResult<f32> {
     if r == 0.0 && v != 0.0 { Err(underflow()) } else { Ok(r) }
 }
 
+fn put(bytes: impl AsRef<[u8]>, fits: bool, out: &mut Vec<u8>) -> SqlResult<()> {
+    out.extend_from_slice(bytes.as_ref());
+    if fits { Ok(()) } else { Err(SqlError::unsupported("bpchar of this \"char\"")) }
+}
+
 /// Bytes, the highest first, as a number.
 fn of_bytes(v: &[u8], max: usize, error: fn() -> SqlError) -> SqlResult<i64> {
     if v.len() > max { Err(error()) } else { Ok(v.iter().fold(0, |n, b| n << 8 | i64::from(*b))) }
@@ -81,9 +86,10 @@ pub(crate) static KERNELS: &[Entry] = &[
         })
     }),
     (77, |c| map1(c, |v: u8| Ok(i32::from(v as i8)))),
-    (6367, |c| write1(c, |v: i16, out| Ok(out.extend_from_slice(&v.to_be_bytes())))),
-    (6368, |c| write1(c, |v: i32, out| Ok(out.extend_from_slice(&v.to_be_bytes())))),
-    (6369, |c| write1(c, |v: i64, out| Ok(out.extend_from_slice(&v.to_be_bytes())))),
+    (6367, |c| write1(c, |v: i16, out| put(v.to_be_bytes(), true, out))),
+    (6368, |c| write1(c, |v: i32, out| put(v.to_be_bytes(), true, out))),
+    (6369, |c| write1(c, |v: i64, out| put(v.to_be_bytes(), true, out))),
+    (860, |c| write1(c, |v: u8, out| put([v], v.is_ascii() && v != 0, out))),
     (6370, |c| map1(c, |v: &[u8]| Ok(of_bytes(v, 2, int2_range)? as i16))),
     (6371, |c| map1(c, |v: &[u8]| Ok(of_bytes(v, 4, int4_range)? as i32))),
     (6372, |c| map1(c, |v: &[u8]| of_bytes(v, 8, int8_range))),

@@ -169,13 +169,17 @@ fn strip(value: &mut Value, in_arrays: bool) {
     match value {
         Value::Object(pairs) => {
             pairs.retain(|(_, v)| *v != Value::Null);
-            pairs.iter_mut().for_each(|(_, v)| strip(v, in_arrays));
+            for (_, v) in pairs.iter_mut() {
+                strip(v, in_arrays);
+            }
         }
         Value::Array(elements) => {
             if in_arrays {
                 elements.retain(|v| *v != Value::Null);
             }
-            elements.iter_mut().for_each(|v| strip(v, in_arrays));
+            for v in elements.iter_mut() {
+                strip(v, in_arrays);
+            }
         }
         _ => {}
     }

@@ -78,6 +78,27 @@ fn is_number(text: &[u8]) -> bool {
     text.first().is_some_and(|b| b.is_ascii_digit() || *b == b'-') && text.iter().any(u8::is_ascii_digit)
 }
 
+/// An array's elements, each an array again but for the last dimension.
+fn elements<T>(
+    dimensions: &[Dimension],
+    values: &mut dyn Iterator<Item = SqlResult<Option<ValueRef<'_>>>>,
+    leaf: &mut dyn FnMut(Option<ValueRef<'_>>) -> SqlResult<T>,
+    branch: &mut dyn FnMut(Vec<T>) -> SqlResult<T>,
+) -> SqlResult<Vec<T>> {
+    let Some((outer, inner)) = dimensions.split_first() else { return Ok(Vec::new()) };
+    let mut out = Vec::new();
+    for _ in 0..outer.length {
+        if inner.is_empty() {
+            let value = values.next().ok_or_else(|| SqlError::internal("an array is cut short"))??;
+            out.push(leaf(value)?);
+        } else {
+            let list = elements(inner, values, leaf, branch)?;
+            out.push(branch(list)?);
+        }
+    }
+    Ok(out)
+}
+
 impl<'a> Maker<'a> {
     pub(crate) fn new(cx: &'a EvalContext<'a>) -> Self {
         let mut iso = cx.settings.clone();
@@ -134,28 +155,6 @@ impl<'a> Maker<'a> {
         Ok(text)
     }
 
-    /// An array's elements, each an array again but for the last dimension.
-    fn elements<T>(
-        &self,
-        dimensions: &[Dimension],
-        values: &mut dyn Iterator<Item = SqlResult<Option<ValueRef<'_>>>>,
-        leaf: &mut dyn FnMut(Option<ValueRef<'_>>) -> SqlResult<T>,
-        branch: &mut dyn FnMut(Vec<T>) -> SqlResult<T>,
-    ) -> SqlResult<Vec<T>> {
-        let Some((outer, inner)) = dimensions.split_first() else { return Ok(Vec::new()) };
-        let mut out = Vec::new();
-        for _ in 0..outer.length {
-            if inner.is_empty() {
-                let value = values.next().ok_or_else(|| SqlError::internal("an array is cut short"))??;
-                out.push(leaf(value)?);
-            } else {
-                let list = self.elements(inner, values, leaf, branch)?;
-                out.push(branch(list)?);
-            }
-        }
-        Ok(out)
-    }
-
     /// A row's columns: names, types and values.
     fn row(
         &self,
@@ -199,7 +198,7 @@ impl<'a> Maker<'a> {
                 let view = ArrayView::parse(payload)?;
                 let element = self.cx.types.type_desc(view.element_type())?;
                 let mut values = view.elements(Part::of(&element)?);
-                let list = self.elements(
+                let list = elements(
                     view.dimensions(),
                     &mut values,
                     &mut |value| {
@@ -256,7 +255,7 @@ impl<'a> Maker<'a> {
                 let view = ArrayView::parse(payload)?;
                 let element = self.cx.types.type_desc(view.element_type())?;
                 let mut values = view.elements(Part::of(&element)?);
-                self.elements(
+                elements(
                     view.dimensions(),
                     &mut values,
                     &mut |value| self.jsonb_at(Typed { ty: &element, names: None, value }, depth + 1),
@@ -419,8 +418,11 @@ fn subscript_error(message: &str) -> SqlError {
     SqlError::new(SqlState::ArraySubscriptError, message)
 }
 
+/// A key and a value, NULL or not.
+type Pair = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 /// Appends an object of texts.
-fn object_of_texts(pairs: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>, binary: bool, out: &mut Vec<u8>) -> SqlResult<()> {
+fn object_of_texts(pairs: Vec<Pair>, binary: bool, out: &mut Vec<u8>) -> SqlResult<()> {
     if binary {
         let pairs = pairs
             .into_iter()

@@ -3,6 +3,7 @@
 
 mod are;
 pub mod array;
+mod array_make;
 pub(crate) mod bits;
 pub mod boolean;
 pub mod bytea;
@@ -16,6 +17,7 @@ mod datetime_format;
 mod datetime_make;
 pub(crate) mod datetime_math;
 pub(crate) mod datetime_part;
+mod digest;
 pub mod float;
 pub mod format;
 pub mod hash;
@@ -28,6 +30,7 @@ mod lsn;
 mod macaddr;
 mod money;
 mod network;
+mod number_format;
 pub mod numeric;
 pub(crate) mod range;
 pub mod regex;
@@ -49,6 +52,7 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
         int::UNARY_AND_BITS,
         cast::KERNELS,
         float::OPERATORS,
+        number_format::KERNELS,
         numeric::KERNELS,
         text::PARTS,
         text::MAKING,
@@ -64,6 +68,8 @@ pub(crate) static FAMILIES: &[&[&[Entry]]] = &[
         bytea::KERNELS,
         hash::KERNELS,
         array::KERNELS,
+        array_make::KERNELS,
+        digest::KERNELS,
     ],
     float::UNARY,
     &[datetime::OPERATORS, datetime::CASTS, datetime_format::KERNELS, datetime_part::KERNELS, datetime_make::KERNELS],

@@ -66,7 +66,7 @@ pub(crate) struct Rules<'a> {
     pub ty: &'a RangeType,
 }
 
-impl<'a> Rules<'a> {
+impl Rules<'_> {
     fn lower_lower(self, a: &Ends<'_>, b: &Ends<'_>) -> SqlResult<Ordering> {
         self.ty.compare_bounds(self.cx, (&a.0, true), (&b.0, true))
     }
@@ -223,6 +223,7 @@ fn element_in(call: &Call<'_>, n: usize) -> SqlResult<Column> {
 fn overlaps(call: &Call<'_>) -> SqlResult<Column> {
     relation(call, |rules, a, b| any(a, |a| any(b, |b| rules.overlap(a, b))))
 }
+#[allow(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough")]
 fn contains(call: &Call<'_>) -> SqlResult<Column> {
     relation(call, |rules, a, b| rules.contains(a, b))
 }

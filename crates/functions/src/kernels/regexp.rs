@@ -139,11 +139,11 @@ impl<'a> Cache<'a> {
 }
 
 /// Text argument `n` of a row.
-fn text<'a>(call: &Call<'a>, n: usize, row: usize) -> SqlResult<Option<&'a [u8]>> {
-    let Some(column) = call.args.get(n) else { return Ok(None) };
+fn text<'a>(call: &Call<'a>, n: usize, row: usize) -> Option<&'a [u8]> {
+    let column = call.args.get(n)?;
     match column.value(stegodon_types::Layout::Bytes, row) {
-        Some(ValueRef::Bytes(v)) => Ok(Some(v)),
-        _ => Ok(None),
+        Some(ValueRef::Bytes(v)) => Some(v),
+        _ => None,
     }
 }
 
@@ -164,8 +164,8 @@ fn with<T>(
     f: impl FnOnce(&Flags, &Are, &[char]) -> SqlResult<T>,
 ) -> SqlResult<T> {
     let missing = || SqlError::internal("an argument is not of its layout");
-    let (subject, pattern) = (text(call, 0, row)?.ok_or_else(missing)?, text(call, 1, row)?.ok_or_else(missing)?);
-    let words = text(call, flags_at, row)?.unwrap_or_default();
+    let (subject, pattern) = (text(call, 0, row).ok_or_else(missing)?, text(call, 1, row).ok_or_else(missing)?);
+    let words = text(call, flags_at, row).unwrap_or_default();
     let (flags, are) = cache.get(pattern, words)?;
     f(flags, are, &chars(subject)?)
 }
@@ -314,8 +314,8 @@ fn start(value: i32) -> SqlResult<usize> {
 /// `regexp_replace(text, pattern, replacement [, flags])`.
 fn regexp_replace(call: &Call<'_>) -> SqlResult<Column> {
     each(call, None, |cache, row| {
-        let replacement = text(call, 2, row)?.unwrap_or_default();
-        if let Some(first) = text(call, 3, row)?.and_then(|f| f.first()).filter(|b| b.is_ascii_digit()) {
+        let replacement = text(call, 2, row).unwrap_or_default();
+        if let Some(first) = text(call, 3, row).and_then(|f| f.first()).filter(|b| b.is_ascii_digit()) {
             return Err(invalid(format!("invalid regular expression option: \"{}\"", char::from(*first))).hint(
                 "If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer explicitly.",
             ));
@@ -330,7 +330,7 @@ fn regexp_replace(call: &Call<'_>) -> SqlResult<Column> {
 /// `regexp_replace(text, pattern, replacement, start [, n [, flags]])`.
 fn regexp_replace_from(call: &Call<'_>) -> SqlResult<Column> {
     each(call, None, |cache, row| {
-        let replacement = text(call, 2, row)?.unwrap_or_default();
+        let replacement = text(call, 2, row).unwrap_or_default();
         let from = start(number(call, 3, row, 1))?;
         let given = call.args.len() > 4;
         let n = number(call, 4, row, 1);
@@ -449,8 +449,7 @@ fn similar(pattern: &[u8], escape: Option<&[u8]>, out: &mut Vec<u8>) -> SqlResul
     };
     let mut text = String::from("^(?:");
     let mut escaped = false;
-    let mut rest = pattern.iter().copied().peekable();
-    while let Some(c) = rest.next() {
+    for c in pattern.iter().copied() {
         if escaped {
             if c == '"' {
                 return Err(SqlError::unsupported("separators in a SIMILAR TO pattern"));

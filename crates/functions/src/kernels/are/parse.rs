@@ -289,27 +289,27 @@ impl Parser {
         Ok(n)
     }
 
-    fn constraint(&mut self, lang: Lang) -> SqlResult<Atom> {
-        Ok(Atom::Constraint(self.lang(lang)))
+    fn constraint(&mut self, lang: Lang) -> Atom {
+        Atom::Constraint(self.lang(lang))
     }
 
-    fn set(&mut self, set: Set) -> SqlResult<Atom> {
-        Ok(Atom::Plain(self.lang(Lang::Set(set))))
+    fn set(&mut self, set: Set) -> Atom {
+        Atom::Plain(self.lang(Lang::Set(set)))
     }
 
     fn atom(&mut self) -> SqlResult<Atom> {
         let c = self.peek().ok_or_else(|| invalid("invalid regexp (reg version 0.8)"))?;
         self.at += 1;
         match c {
-            '^' if self.options.newline_anchors => self.constraint(Lang::BeginLine),
-            '^' => self.constraint(Lang::Begin),
-            '$' if self.options.newline_anchors => self.constraint(Lang::EndLine),
-            '$' => self.constraint(Lang::End),
+            '^' if self.options.newline_anchors => Ok(self.constraint(Lang::BeginLine)),
+            '^' => Ok(self.constraint(Lang::Begin)),
+            '$' if self.options.newline_anchors => Ok(self.constraint(Lang::EndLine)),
+            '$' => Ok(self.constraint(Lang::End)),
             '*' | '+' | '?' => Err(invalid("quantifier operand invalid")),
             '{' if self.peek().is_some_and(|c| c.is_ascii_digit()) => Err(invalid("quantifier operand invalid")),
             '.' => {
                 let no_newline = self.options.newline_stops;
-                self.set(Set { negated: true, no_newline, ..Set::default() })
+                Ok(self.set(Set { negated: true, no_newline, ..Set::default() }))
             }
             '(' => self.group(),
             ')' => Err(invalid("parentheses () not balanced")),
@@ -344,7 +344,7 @@ impl Parser {
             return Err(invalid("parentheses () not balanced"));
         }
         if let Some((behind, negated)) = look {
-            return self.constraint(Lang::Look { inner: part.lang, behind, negated });
+            return Ok(self.constraint(Lang::Look { inner: part.lang, behind, negated }));
         }
         if captures {
             if part.group > 0 {
@@ -373,7 +373,7 @@ impl Parser {
 
     fn one(&mut self, c: char) -> SqlResult<Atom> {
         let ranges = self.cases(c)?;
-        self.set(Set { ranges, ..Set::default() })
+        Ok(self.set(Set { ranges, ..Set::default() }))
     }
 
     fn class(&mut self, class: Class) -> SqlResult<Class> {
@@ -443,18 +443,18 @@ impl Parser {
         if let Some((class, negated)) = Self::class_escape(c) {
             let class = self.class(class)?;
             let no_newline = negated && class != Class::Space && self.options.newline_stops;
-            return self.set(Set { classes: vec![(class, false)], negated, no_newline, ..Set::default() });
+            return Ok(self.set(Set { classes: vec![(class, false)], negated, no_newline, ..Set::default() }));
         }
         match c {
-            'A' => return self.constraint(Lang::Begin),
-            'Z' => return self.constraint(Lang::End),
+            'A' => return Ok(self.constraint(Lang::Begin)),
+            'Z' => return Ok(self.constraint(Lang::End)),
             'm' | 'M' | 'y' | 'Y' => {
                 self.class(Class::Word)?;
-                return self.constraint(match c {
+                return Ok(self.constraint(match c {
                     'm' => Lang::WordStart,
                     'M' => Lang::WordEnd,
                     c => Lang::WordEdge(c == 'y'),
-                });
+                }));
             }
             '0'..='9' => return Err(refuse("a back reference or an octal escape")),
             _ => {}
@@ -527,7 +527,7 @@ impl Parser {
             }
             first = false;
         }
-        self.set(set)
+        Ok(self.set(set))
     }
 
     /// A character in brackets, or a range that begins with it.
