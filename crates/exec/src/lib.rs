@@ -25,6 +25,7 @@ mod initplan;
 mod instrument;
 mod join;
 mod keys;
+mod lateral;
 mod limit;
 mod lower;
 mod lower_join;

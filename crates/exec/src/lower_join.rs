@@ -13,10 +13,11 @@ use stegodon_nodes::query::JoinKind;
 use stegodon_plan::node::{Join, JoinClause, PlanKind, PlanNode};
 use stegodon_types::{SqlError, SqlResult};
 
-use crate::batch::schema;
+use crate::batch::{layout_of, schema};
 use crate::initplan::Needs;
 use crate::join::{EquiJoin, hash_join, merge_join};
 use crate::keys::{Keeps, KeyEncoding};
+use crate::lateral::Lateral;
 use crate::lower::{Columns, Lowering, conjunction};
 use crate::memory::{MemoryScope, Spills, or_else};
 use crate::nest_loop::NestLoop;
@@ -148,21 +149,23 @@ impl Lowering<'_> {
         clauses: &[JoinClause],
         partitions: usize,
     ) -> SqlResult<Physical> {
-        if !join.params.is_empty() {
-            return Err(SqlError::unsupported("a nested loop with a parameterised inner side"));
-        }
         if partitions > 1 && matches!(join.kind, JoinKind::Right | JoinKind::Full) {
             return Err(malformed("workers cannot know together which inner rows stay alone"));
         }
-        let (outer, inner) = (self.node(&join.outer, partitions)?, self.node(&join.inner, 1)?);
+        let outer = self.node(&join.outer, partitions)?;
+        let inner = if join.params.is_empty() { Some(self.node(&join.inner, 1)?) } else { None };
+        let inner_own = match &inner {
+            Some(inner) => inner.schema(),
+            None => self.schema_of(&join.inner.targets)?,
+        };
         let outer_width = outer.schema().fields().len();
         let columns = Columns { outer: 0, inner: outer_width };
         let conditions: Vec<Expr> =
             clauses.iter().map(|c| c.clause.clone()).chain(join.filter.iter().cloned()).collect();
         let shows_inner = !matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
-        let inner_fields = if shows_inner { inner.schema().fields().len() } else { 0 };
-        let (outer_schema, inner_schema) = (outer.schema(), inner.schema());
-        let types = outer_schema.fields().iter().chain(inner_schema.fields().iter().take(inner_fields));
+        let inner_fields = if shows_inner { inner_own.fields().len() } else { 0 };
+        let outer_schema = outer.schema();
+        let types = outer_schema.fields().iter().chain(inner_own.fields().iter().take(inner_fields));
         let joined = schema(types.map(|f| f.data_type().clone()));
         let operator = NestLoop {
             execution: Arc::clone(self.execution),
@@ -171,9 +174,12 @@ impl Lowering<'_> {
             filter: conjunction(&conditions).map(|c| self.compile_over(&c, &two_sides)).transpose()?,
             needs: Needs::of(&conditions),
             schema: Arc::clone(&joined),
-            inner_schema: inner.schema(),
+            inner_schema: inner_own,
         };
-        let rows = OperatorExec::plan(operator, vec![outer, inner], joined, partitions);
+        let rows = match inner {
+            Some(inner) => OperatorExec::plan(operator, vec![outer, inner], joined, partitions),
+            None => OperatorExec::plan(self.lateral(operator, join)?, vec![outer], joined, partitions),
+        };
         let limit_bytes = self.execution.hash_mem_bytes.max(64 << 20);
         let scoped = MemoryScope::plan(self.execution, node.id, rows, limit_bytes, Spills::Yes);
         self.evaluate(node, scoped, columns)
@@ -197,5 +203,19 @@ impl Lowering<'_> {
             return Ok((input, places));
         }
         Ok((self.append_computed(input, &computed)?, places))
+    }
+
+    /// A nested loop whose inner side is run anew for each outer row.
+    fn lateral(&self, mut loop_: NestLoop, join: &Join) -> SqlResult<Lateral> {
+        let view = self.execution.view.as_ref();
+        let exprs = join.params.iter().map(|(_, e)| e);
+        loop_.needs = Needs::of(exprs.clone().chain(&join.filter));
+        Ok(Lateral {
+            join: loop_,
+            inner: join.inner.as_ref().clone(),
+            slots: join.params.iter().map(|(slot, _)| *slot).collect(),
+            params: exprs.clone().map(|e| self.compile(e, Columns::ONLY)).collect::<SqlResult<_>>()?,
+            layouts: exprs.map(|e| layout_of(view, e)).collect::<SqlResult<_>>()?,
+        })
     }
 }

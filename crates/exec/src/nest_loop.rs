@@ -79,9 +79,9 @@ struct Running {
 
 /// Pairs found, as row numbers; `None` beside a row that stands alone.
 #[derive(Default)]
-struct Pairs {
-    outer: Vec<Option<u32>>,
-    inner: Vec<Option<u32>>,
+pub(crate) struct Pairs {
+    pub(crate) outer: Vec<Option<u32>>,
+    pub(crate) inner: Vec<Option<u32>>,
 }
 
 impl Running {
@@ -163,7 +163,12 @@ impl Running {
 
 impl NestLoop {
     /// The rows of `inner` that match one outer row, and the error of the first pair that fails.
-    fn matches(&self, outer: &RecordBatch, row: usize, inner: &RecordBatch) -> SqlResult<(Vec<u32>, Option<SqlError>)> {
+    pub(crate) fn matches(
+        &self,
+        outer: &RecordBatch,
+        row: usize,
+        inner: &RecordBatch,
+    ) -> SqlResult<(Vec<u32>, Option<SqlError>)> {
         let rows = inner.num_rows();
         let Some(filter) = self.filter.as_ref().filter(|_| rows > 0) else {
             return Ok(((0..rows as u32).collect(), None));
@@ -179,7 +184,13 @@ impl NestLoop {
         Ok((passed.value.rows().to_vec(), passed.error))
     }
 
-    fn output(&self, outer: &RecordBatch, inner: &RecordBatch, pairs: &Pairs) -> SqlResult<Option<RecordBatch>> {
+    /// Pairs as rows; `None` where there is none.
+    pub(crate) fn output(
+        &self,
+        outer: &RecordBatch,
+        inner: &RecordBatch,
+        pairs: &Pairs,
+    ) -> SqlResult<Option<RecordBatch>> {
         if pairs.outer.is_empty() {
             return Ok(None);
         }
