@@ -1,9 +1,10 @@
 //! The functions of a window, over one partition at a time.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, UInt32Array};
-use stegodon_functions::aggregate::{AggregatePlan, Emit};
+use stegodon_functions::aggregate::{Accumulator, AggregatePlan};
 use stegodon_types::{Layout, Oid, SqlError, SqlResult, SqlState};
 
 use super::frame::{Frames, Runs};
@@ -192,15 +193,17 @@ impl Aggregation<'_> {
         let mut results: Vec<ArrayRef> = Vec::new();
         let mut places: Vec<u32> = Vec::with_capacity(frames.rows());
         let mut before: Option<Runs> = None;
-        let mut growing = if frames.grow_only() { Some((self.plan.create()?, 0)) } else { None };
+        let mut accumulator = self.plan.create()?;
+        let mut at = 0;
         let mut error = None;
         for row in 0..frames.rows() {
             let frame = frames.of(row);
             if before.as_ref() != Some(&frame) {
                 self.execution.cancel.check()?;
-                let value = match &mut growing {
-                    Some((accumulator, at)) => self.grow(accumulator, at, frame.end()),
-                    None => self.fresh(&frame),
+                let value = if frames.grow_only() {
+                    self.grow(&mut accumulator, &mut at, frame.end())
+                } else {
+                    self.fresh(&mut accumulator, &frame)
                 };
                 match value {
                     Ok(value) => results.push(value),
@@ -223,47 +226,39 @@ impl Aggregation<'_> {
         Ok((values.map_err(SqlError::internal)?, error))
     }
 
-    fn add(
-        &self,
-        accumulator: &mut stegodon_functions::aggregate::Accumulator,
-        start: usize,
-        rows: usize,
-    ) -> SqlResult<()> {
-        let args: Vec<ArrayRef> = self.args.iter().map(|a| a.slice(start, rows)).collect();
-        let filter = self.filter.map(|f| f.slice(start, rows));
-        let groups = vec![0; rows];
-        self.execution.with_context(|cx| accumulator.update(cx, &args, &groups, filter.as_ref(), 1))
-    }
-
-    fn fresh(&self, frame: &Runs) -> SqlResult<ArrayRef> {
-        let mut accumulator = self.plan.create()?;
-        accumulator.grow(1);
-        for run in frame.iter() {
-            self.add(&mut accumulator, run.start, run.len())?;
+    fn add(&self, accumulator: &mut Accumulator, rows: Range<usize>) -> SqlResult<()> {
+        let Some(filter) = self.filter else {
+            return self.execution.with_context(|cx| accumulator.push(cx, self.args, rows));
+        };
+        // Runs of rows that FILTER lets through.
+        let mut at = rows.start;
+        while at < rows.end {
+            let passes = |row: usize| filter.is_valid(row) && filter.value(row);
+            let start = (at..rows.end).find(|&row| passes(row)).unwrap_or(rows.end);
+            let end = (start..rows.end).find(|&row| !passes(row)).unwrap_or(rows.end);
+            if start < end {
+                self.execution.with_context(|cx| accumulator.push(cx, self.args, start..end))?;
+            }
+            at = end;
         }
-        self.execution.with_context(|cx| accumulator.evaluate(cx, Emit::All))
+        Ok(())
     }
 
-    /// Adds the rows up to `end` and gives the result so far.
-    fn grow(
-        &self,
-        accumulator: &mut stegodon_functions::aggregate::Accumulator,
-        at: &mut usize,
-        end: usize,
-    ) -> SqlResult<ArrayRef> {
+    /// The value over a frame, aggregated anew.
+    fn fresh(&self, accumulator: &mut Accumulator, frame: &Runs) -> SqlResult<ArrayRef> {
+        accumulator.reset();
+        for run in frame.iter() {
+            self.add(accumulator, run.clone())?;
+        }
+        self.execution.with_context(|cx| accumulator.result(cx))
+    }
+
+    /// Adds the rows up to `end` and gives the value so far.
+    fn grow(&self, accumulator: &mut Accumulator, at: &mut usize, end: usize) -> SqlResult<ArrayRef> {
         if end > *at {
-            self.add(accumulator, *at, end - *at)?;
+            self.add(accumulator, *at..end)?;
             *at = end;
         }
-        accumulator.grow(1);
-        // A result takes the group out: what is to go on is kept as states.
-        let states = accumulator.state(Emit::All)?;
-        *accumulator = self.plan.create()?;
-        let mut shown = self.plan.create()?;
-        self.execution.with_context(|cx| {
-            accumulator.merge(cx, &states, &[0], 1)?;
-            shown.merge(cx, &states, &[0], 1)?;
-            shown.evaluate(cx, Emit::All)
-        })
+        self.execution.with_context(|cx| accumulator.result(cx))
     }
 }

@@ -19,11 +19,11 @@ use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use stegodon_format::ids::AttrNumber;
 use stegodon_functions::CompileContext;
-use stegodon_functions::aggregate::aggregate;
+use stegodon_functions::aggregate::window_aggregate;
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::{Aggref, AggregateKind, TargetEntry, Var, VarSource, WindowFunc};
+use stegodon_nodes::expr::{Var, VarSource, WindowFunc};
 use stegodon_plan::node::{PlanKind, PlanNode, Window};
-use stegodon_types::{Oid, SqlError, SqlResult, SqlState};
+use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::batch::{BATCH_ROWS, batch, layout_of, schema};
 use crate::execution::Execution;
@@ -102,7 +102,7 @@ fn call(lowering: &Lowering<'_>, function: &WindowFunc, width: usize, computed: 
     let filter = function.filter.as_ref().map(&mut column).transpose()?;
     let kind = if function.is_aggregate {
         let compile = CompileContext::new(execution.catalog(), execution.view.as_ref());
-        Kind::Aggregate(Arc::new(aggregate(&as_aggregate(function), &compile)?))
+        Kind::Aggregate(Arc::new(window_aggregate(&over_columns(function), &compile)?))
     } else {
         Kind::of(function.function).ok_or_else(|| {
             let name = execution.catalog().proc(function.function).map(|p| p.name.clone()).unwrap_or_default();
@@ -117,34 +117,10 @@ fn call(lowering: &Lowering<'_>, function: &WindowFunc, width: usize, computed: 
     Ok(Call { kind, args, filter, layout })
 }
 
-/// The same call as a plain aggregate over columns.
-fn as_aggregate(function: &WindowFunc) -> Aggref {
-    let arg = |(i, expr): (usize, &Expr)| TargetEntry {
-        expr: column_like(i, expr),
-        resno: AttrNumber(i as i16 + 1),
-        name: None,
-        sort_group_ref: 0,
-        origin_table: Oid::INVALID,
-        origin_column: AttrNumber(0),
-        junk: false,
-    };
-    Aggref {
-        function: function.function,
-        result_type: function.result_type,
-        collation: function.collation,
-        input_collation: function.input_collation,
-        arg_types: function.args.iter().map(Expr::type_oid).collect(),
-        direct_args: Vec::new(),
-        args: function.args.iter().enumerate().map(arg).collect(),
-        order_by: Vec::new(),
-        distinct: Vec::new(),
-        filter: None,
-        star: function.star,
-        variadic: false,
-        kind: AggregateKind::Normal,
-        levels_up: 0,
-        location: None,
-    }
+/// The call with its arguments as columns, which is how they come.
+fn over_columns(function: &WindowFunc) -> WindowFunc {
+    let args = function.args.iter().enumerate().map(|(i, e)| column_like(i, e)).collect();
+    WindowFunc { args, filter: None, ..function.clone() }
 }
 
 fn column_like(place: usize, expr: &Expr) -> Expr {
