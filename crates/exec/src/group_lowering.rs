@@ -13,7 +13,7 @@ use stegodon_format::ids::AttrNumber;
 use stegodon_functions::CompileContext;
 use stegodon_functions::aggregate::aggregate;
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::{Aggref, Var, VarSource};
+use stegodon_nodes::expr::{Aggref, CaseExpr, Const, Var, VarSource};
 use stegodon_plan::node::{AggregateSplit, AggregateStrategy, GroupKey, PlanKind, PlanNode};
 use stegodon_types::{SqlError, SqlResult};
 
@@ -216,7 +216,8 @@ fn call(
     };
     let execution = lowering.execution;
     let compile = CompileContext::new(execution.catalog(), execution.view.as_ref());
-    let args = aggref.args.iter().map(|t| column(&t.expr)).collect::<SqlResult<Vec<_>>>()?;
+    let args = aggref.args.iter().map(|t| column(&under_filter(&t.expr, aggref.filter.as_ref())));
+    let args = args.collect::<SqlResult<Vec<_>>>()?;
     if split == AggregateSplit::Final {
         let [state] = args.as_slice() else { return Err(malformed("half an aggregate has one state")) };
         let whole = partial(child, *state)?;
@@ -226,6 +227,25 @@ fn call(
     let filter = aggref.filter.as_ref().map(&mut column).transpose()?;
     let kind = CallKind::Function(Arc::new(aggregate(aggref, &compile)?), split);
     Ok(AggregateCall { kind, args, arg_types: Vec::new(), filter })
+}
+
+/// An argument that is computed only for rows that FILTER lets through: what fails for the others never fails.
+pub(crate) fn under_filter(arg: &Expr, filter: Option<&Expr>) -> Expr {
+    let Some(filter) = filter.filter(|_| !matches!(arg, Expr::Var(_) | Expr::Const(_))) else { return arg.clone() };
+    let nothing = Const {
+        type_oid: arg.type_oid(),
+        typmod: arg.typmod(),
+        collation: arg.collation(),
+        value: None,
+        location: None,
+    };
+    Expr::Case(Box::new(CaseExpr {
+        result_type: arg.type_oid(),
+        collation: arg.collation(),
+        arg: None,
+        whens: vec![(filter.clone(), arg.clone())],
+        default: Expr::Const(nothing),
+    }))
 }
 
 /// The call whose states column `column` of `node` holds.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::row::{RowConverter, SortField};
-use arrow_array::{RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use async_trait::async_trait;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use stegodon_nodes::query::SetOperationKind;
@@ -78,7 +78,11 @@ struct Running {
 }
 
 impl Running {
-    fn keys(&mut self, batch: &RecordBatch) -> SqlResult<arrow::row::Rows> {
+    /// The key of each row. Rows of no columns are all the same.
+    fn keys(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Box<[u8]>>> {
+        if self.operator.keys.is_empty() {
+            return Ok(vec![Box::default(); batch.num_rows()]);
+        }
         let cx = self.operator.execution.type_context();
         let encode = |(column, encoding): &(usize, KeyEncoding)| {
             let column =
@@ -86,7 +90,8 @@ impl Running {
             encoding.encode(&cx, column)
         };
         let columns = self.operator.keys.iter().map(encode).collect::<SqlResult<Vec<_>>>()?;
-        self.converter.convert_columns(&columns).map_err(SqlError::internal)
+        let keys = self.converter.convert_columns(&columns).map_err(SqlError::internal)?;
+        Ok(keys.iter().map(|key| key.as_ref().into()).collect())
     }
 
     async fn read(&mut self) -> SqlResult<Vec<(u32, u32)>> {
@@ -99,9 +104,9 @@ impl Running {
             self.memory.try_grow(batch.get_array_memory_size() * 2).map_err(unwrap)?;
             let keys = self.keys(&batch)?;
             let number = self.rows.len() as u32;
-            for (row, key) in keys.iter().enumerate() {
+            for (row, key) in keys.into_iter().enumerate() {
                 let first = (number, row as u32);
-                self.groups.entry(key.as_ref().into()).or_insert(Group { first, left: 0, right: 0 }).left += 1;
+                self.groups.entry(key).or_insert(Group { first, left: 0, right: 0 }).left += 1;
             }
             self.rows.push(batch);
         }
@@ -109,7 +114,7 @@ impl Running {
             self.operator.execution.cancel.check()?;
             let keys = self.keys(&batch)?;
             for key in &keys {
-                if let Some(group) = self.groups.get_mut(key.as_ref()) {
+                if let Some(group) = self.groups.get_mut(key) {
                     group.right += 1;
                 }
             }
@@ -146,6 +151,9 @@ impl Producer for Running {
         }
         self.out = Some(out);
         let batch = self.rows.get(number as usize).ok_or_else(|| malformed("a set operation lost its rows"))?;
-        arrow_select::take::take_record_batch(batch, &UInt32Array::from(rows)).map(Some).map_err(SqlError::internal)
+        let places = UInt32Array::from(rows);
+        let take = |c: &ArrayRef| arrow_select::take::take(c.as_ref(), &places, None).map_err(SqlError::internal);
+        let columns = batch.columns().iter().map(take).collect::<SqlResult<Vec<_>>>()?;
+        crate::batch::batch(&batch.schema(), columns, places.len()).map(Some)
     }
 }

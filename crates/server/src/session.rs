@@ -275,11 +275,8 @@ impl Session {
         let settings = self.format();
         let cx = TypeContext::new(self.view.as_ref(), &settings);
         let ty = stegodon_types::TypeCatalog::type_desc(self.view.as_ref(), type_oid)?;
-        if format == crate::Format::Text
-            && self.encoding == Encoding::Utf8
-            && let Err(error) = std::str::from_utf8(bytes)
-        {
-            return Err(crate::wire::not_utf8(bytes.get(error.valid_up_to()..).unwrap_or_default()));
+        if format == crate::Format::Text {
+            stegodon_types::scalar::text::validate(self.encoding, bytes)?;
         }
         match format {
             crate::Format::Text => stegodon_types::text_in(&cx, &ty, bytes, -1),

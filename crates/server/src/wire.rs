@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 use pgwire::messages::{DecodeContext, PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion};
+use stegodon_types::settings::Encoding;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -24,19 +25,6 @@ impl Severity {
             Severity::Notice => "NOTICE",
         }
     }
-}
-
-/// `22021`, naming the character that `bytes` begin with as PostgreSQL does: by the length that its first byte announces.
-pub(crate) fn not_utf8(bytes: &[u8]) -> SqlError {
-    let announced = match bytes.first() {
-        Some(0xc0..=0xdf) => 2,
-        Some(0xe0..=0xef) => 3,
-        Some(0xf0..=0xf7) => 4,
-        _ => 1,
-    };
-    let shown: Vec<String> = bytes.iter().take(announced).map(|b| format!("0x{b:02x}")).collect();
-    let message = format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
-    SqlError::new(SqlState::CharacterNotInRepertoire, message)
 }
 
 /// Bytes kept back before they are written.
@@ -96,9 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Wire<S> {
         // A Query is one string, a Parse two and then numbers.
         let strings = if self.input.first() == Some(&b'Q') { 1 } else { 2 };
         for text in body.split(|b| *b == 0).take(strings) {
-            if let Err(error) = std::str::from_utf8(text) {
-                return Err(not_utf8(text.get(error.valid_up_to()..).unwrap_or_default()));
-            }
+            stegodon_types::scalar::text::validate(Encoding::Utf8, text)?;
         }
         Ok(())
     }

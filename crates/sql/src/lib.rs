@@ -65,7 +65,7 @@ mod write_tags;
 pub use analyze::{Analyzed, analyze, analyze_arguments};
 pub use context::{AnalyzeContext, ParamTypes};
 pub use describe::{ResultColumn, result_columns};
-pub use parse::{ParsedStatement, parse, parse_bytes};
+pub use parse::{ParsedStatement, parse};
 pub use rewrite::{Access, Rewritten, rewrite};
 pub use statement::Statement;
 pub use typename::format_type;

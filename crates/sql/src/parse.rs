@@ -135,14 +135,3 @@ fn in_escape_string(sql: &str, position: u32) -> bool {
     });
     starts.unwrap_or(false)
 }
-
-/// Parses what a client has sent as bytes, which must be UTF-8: `22021` otherwise.
-pub fn parse_bytes(sql: &[u8]) -> SqlResult<Vec<ParsedStatement>> {
-    parse(text(sql)?)
-}
-
-/// A statement's bytes as text: `22021` where they are no UTF-8, in PostgreSQL's words.
-pub fn text(sql: &[u8]) -> SqlResult<&str> {
-    stegodon_types::scalar::text::validate(stegodon_types::settings::Encoding::Utf8, sql)?;
-    std::str::from_utf8(sql).map_err(SqlError::internal)
-}

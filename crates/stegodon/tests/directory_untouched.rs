@@ -86,11 +86,12 @@ fn a_read_only_mount_is_served() {
     let (keep, directory) = demo_cluster();
     let before = fingerprint(&directory);
     // In a mount namespace of its own the directory becomes one that nothing can be written to.
-    let script = "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && ! touch \"$1/x\" 2>/dev/null \
+    // (Where the root is no mount, as in a chroot, it cannot be made private, and need not be.)
+    let script = "mount --make-rprivate / 2>/dev/null; mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && ! touch \"$1/x\" 2>/dev/null \
         && exec \"$2\" sql -D \"$1\" -d demo --csv -c 'SELECT count(*), max(id) FROM zoo.numbers'";
     let mut command = Command::new("unshare");
     let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
-    command.args(if root { ["-m"].as_slice() } else { ["-m", "-r"].as_slice() });
+    command.args(["-m", "--propagation", "unchanged"]).args(if root { None } else { Some("-r") });
     command.args(["sh", "-c", script, "sh"]).arg(&directory).arg(env!("CARGO_BIN_EXE_stegodon"));
     let output = command.output().expect("unshare runs");
     let said = String::from_utf8_lossy(&output.stdout);

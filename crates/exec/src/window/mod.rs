@@ -27,6 +27,7 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::batch::{BATCH_ROWS, batch, layout_of, schema};
 use crate::execution::Execution;
+use crate::group_lowering::under_filter;
 use crate::initplan::Needs;
 use crate::lower::{Columns, Lowering, rewrite};
 use crate::operator::{Batches, Input, Operator, OperatorExec, Physical, Producer, malformed};
@@ -98,7 +99,8 @@ fn call(lowering: &Lowering<'_>, function: &WindowFunc, width: usize, computed: 
         }
     };
     let execution = lowering.execution;
-    let args = function.args.iter().map(&mut column).collect::<SqlResult<Vec<_>>>()?;
+    let args = function.args.iter().map(|arg| column(&under_filter(arg, function.filter.as_ref())));
+    let args = args.collect::<SqlResult<Vec<_>>>()?;
     let filter = function.filter.as_ref().map(&mut column).transpose()?;
     let kind = if function.is_aggregate {
         let compile = CompileContext::new(execution.catalog(), execution.view.as_ref());
