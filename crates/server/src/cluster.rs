@@ -40,6 +40,8 @@ pub struct Cluster {
     /// Catalogs by database, loaded when first asked for.
     catalogs: Mutex<HashMap<String, Arc<Catalog>>>,
     started_us: i64,
+    /// What the salts of users without a password are made from.
+    secret: String,
     next_pid: AtomicI32,
     sessions: Mutex<HashMap<i32, Cancellable>>,
 }
@@ -74,6 +76,7 @@ impl Cluster {
             settings,
             catalogs: Mutex::new(HashMap::new()),
             started_us: now_us(),
+            secret: crate::scram::random_text()?,
             next_pid: AtomicI32::new(1),
             sessions: Mutex::new(HashMap::new()),
         }))
@@ -92,6 +95,10 @@ impl Cluster {
     /// When it was opened, in microseconds since 2000.
     pub fn started_us(&self) -> i64 {
         self.started_us
+    }
+
+    pub(crate) fn secret(&self) -> &[u8] {
+        self.secret.as_bytes()
     }
 
     /// The catalogs of a database, read on first use. Blocks while reading.

@@ -14,6 +14,7 @@ mod listen;
 mod planning;
 mod portal;
 mod run;
+mod scram;
 mod session;
 mod startup;
 mod wire;

@@ -98,7 +98,8 @@ pub async fn serve(cluster: Arc<Cluster>, endpoints: Endpoints, stop: impl Futur
             accepted = accept_tcp(tcp), if !tcp.is_empty() => {
                 if let Ok(socket) = accepted {
                     let _ = socket.set_nodelay(true);
-                    tasks.spawn(connection::serve(Arc::clone(&cluster), socket, Peer::Remote));
+                    let is_loopback = socket.peer_addr().is_ok_and(|address| address.ip().is_loopback());
+                    tasks.spawn(connection::serve(Arc::clone(&cluster), socket, Peer::Remote { is_loopback }));
                 }
             }
             // Forget tasks that have ended.

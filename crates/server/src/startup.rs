@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use pgwire::messages::response::{GssEncResponse, SslResponse};
 use pgwire::messages::startup::{
-    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey, Startup,
+    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, PasswordMessageFamily, SecretKey,
+    Startup,
 };
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion, SslNegotiationMetaMessage};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, now_us};
+use crate::scram::{self, Exchange, Verifier};
 use crate::session::Session;
 use crate::wire::{Wire, violation};
 
@@ -19,8 +21,8 @@ use crate::wire::{Wire, violation};
 pub(crate) enum Peer {
     /// The Unix socket, from a process of this user.
     Local { uid: u32 },
-    /// TCP.
-    Remote,
+    /// TCP, from this machine or another.
+    Remote { is_loopback: bool },
 }
 
 /// Takes a client in: encryption declined, cancel requests carried out, the startup packet answered. `None` where there is
@@ -62,7 +64,7 @@ where
         ));
     }
     let database = startup.parameters.get("database").filter(|d| !d.is_empty()).cloned().unwrap_or(user.clone());
-    authenticate(peer, &user)?;
+    authenticate(cluster, wire, peer, &user, &database).await?;
     if startup.parameters.contains_key("replication") {
         return Err(SqlError::unsupported("a replication connection"));
     }
@@ -107,22 +109,71 @@ where
     Ok(())
 }
 
-/// DESIGN D10: the server's own user may connect over the Unix socket as anyone; others need a password, which is not
-/// offered yet.
-fn authenticate(peer: Peer, user: &str) -> SqlResult<()> {
+/// DESIGN D10: the server's own user may connect over the Unix socket as anyone; others by a password. Passwords' proofs, and
+/// then data, would cross a network in the open: from another machine it is refused.
+async fn authenticate<S>(
+    cluster: &Arc<Cluster>,
+    wire: &mut Wire<S>,
+    peer: Peer,
+    user: &str,
+    database: &str,
+) -> SqlResult<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
     match peer {
-        Peer::Local { uid } if uid == own_uid() || uid == 0 => Ok(()),
-        Peer::Local { .. } => Err(SqlError::new(
-            SqlState::InvalidAuthorizationSpecification,
-            format!("Peer authentication failed for user \"{user}\""),
-        )
-        .detail("Only the operating system user who runs Stegodon may connect.")),
-        Peer::Remote => Err(SqlError::new(
-            SqlState::InvalidAuthorizationSpecification,
-            format!("connections over TCP need a password, which Stegodon does not check yet (user \"{user}\")"),
-        )
-        .hint("Connect over the Unix socket as the user who runs Stegodon.")),
+        Peer::Local { uid } if uid == own_uid() || uid == 0 => return Ok(()),
+        Peer::Remote { is_loopback: false } => {
+            let message = "connections from another machine need encryption, which Stegodon does not offer yet";
+            return Err(SqlError::new(SqlState::InvalidAuthorizationSpecification, message));
+        }
+        Peer::Local { .. } | Peer::Remote { .. } => {}
     }
+    let verifier = tokio::task::block_in_place(|| verifier(cluster, user, database));
+    wire.send(&PgWireBackendMessage::Authentication(Authentication::SASL(vec![scram::MECHANISM.to_owned()])))?;
+    let Some(first) = password_message(wire).await? else { return Err(gone()) };
+    let first = first.into_sasl_initial_response().map_err(|e| violation(e.to_string()))?;
+    if first.auth_method != scram::MECHANISM {
+        return Err(violation("client selected an invalid SASL authentication mechanism".to_owned()));
+    }
+    let first = first.data.ok_or_else(|| violation("expected SASL data".to_owned()))?;
+    let (exchange, answer) = Exchange::start(verifier, &first, &scram::random_text()?)?;
+    wire.send(&PgWireBackendMessage::Authentication(Authentication::SASLContinue(answer.into())))?;
+    let Some(last) = password_message(wire).await? else { return Err(gone()) };
+    let last = last.into_sasl_response().map_err(|e| violation(e.to_string()))?;
+    let Some(answer) = exchange.finish(&last.data)? else {
+        let message = format!("password authentication failed for user \"{user}\"");
+        return Err(SqlError::new(SqlState::InvalidPassword, message));
+    };
+    wire.send(&PgWireBackendMessage::Authentication(Authentication::SASLFinal(answer.into())))
+}
+
+/// What is known of a user's password: what the catalogs say, or what looks the same where there is none, or where it is past
+/// its time.
+fn verifier(cluster: &Cluster, user: &str, database: &str) -> Verifier {
+    // Whether the database exists is told only to who has a password.
+    let catalog = cluster.catalog(database).or_else(|_| cluster.catalog("template1"));
+    let role = catalog.ok().and_then(|c| c.role_by_name(user).cloned());
+    let valid = role.filter(|r| r.valid_until_us.is_none_or(|until_us| until_us > now_us()));
+    let known = valid.and_then(|r| Verifier::parse(r.password.as_deref()?));
+    known.unwrap_or_else(|| Verifier::pretended(cluster.secret(), user))
+}
+
+/// The next message of an authentication; `None` once the client is gone (to ask its user, say).
+async fn password_message<S>(wire: &mut Wire<S>) -> SqlResult<Option<PasswordMessageFamily>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    wire.flush().await?;
+    match wire.read().await? {
+        None => Ok(None),
+        Some(PgWireFrontendMessage::PasswordMessageFamily(message)) => Ok(Some(message)),
+        Some(_) => Err(violation("expected SASL response".to_owned())),
+    }
+}
+
+fn gone() -> SqlError {
+    SqlError::new(SqlState::ConnectionException, "the client went away while it was asked for a password")
 }
 
 fn own_uid() -> u32 {

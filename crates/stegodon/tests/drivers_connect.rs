@@ -92,6 +92,39 @@ fn psycopg_gets_from_stegodon_what_it_gets_from_postgresql() {
 }
 
 #[test]
+fn passwords_open_localhost() {
+    let arena = Arena::fresh(|server| {
+        let mut client = Client::connect(server, "postgres", "postgres").unwrap();
+        for sql in [
+            "CREATE ROLE ann LOGIN PASSWORD 'right \u{e9}'",
+            "CREATE ROLE bob LOGIN",
+            "CREATE ROLE late LOGIN PASSWORD 'x' VALID UNTIL '2001-01-01'",
+            "CREATE ROLE nologin PASSWORD 'x'",
+        ] {
+            client.query(sql).unwrap();
+        }
+    });
+    let connect = |user: &str, password: &str, database: &str| {
+        let output = Command::new("psql")
+            .args(["-X", "-A", "-t", "-h", "localhost", "-U", user, "-d", database, "-c", "SELECT current_user"])
+            .args(["-p", &arena.stegodon.port().to_string()])
+            .env("PGPASSWORD", password)
+            .env("PGSSLMODE", "disable")
+            .output()
+            .expect("psql runs");
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    assert_eq!(connect("ann", "right \u{e9}", "postgres"), "ann\n");
+    for (user, password) in [("ann", "wrong"), ("bob", "x"), ("late", "x"), ("nobody", "x"), ("postgres", "x")] {
+        let said = connect(user, password, "postgres");
+        assert!(said.contains(&format!("password authentication failed for user \"{user}\"")), "{said}");
+    }
+    assert!(connect("nologin", "x", "postgres").contains("is not permitted to log in"));
+    assert!(connect("ann", "right \u{e9}", "nowhere").contains("does not exist"));
+    assert!(connect("ann", "wrong", "nowhere").contains("password authentication failed"));
+}
+
+#[test]
 fn one_hundred_partitions_are_searched() {
     let (_keep, server) = serve();
     let mut client = Client::connect(&server, "demo", "postgres").unwrap();
