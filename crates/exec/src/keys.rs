@@ -69,22 +69,22 @@ impl KeyEncoding {
         }
         let integers = |k: &Self| matches!(k.ty.oid, oids::INT2 | oids::INT4 | oids::INT8);
         if integers(&left) && integers(&right) {
-            return Ok(Some((left.as_int8(), right.as_int8())));
+            return Ok(Some((left.into_int8(), right.into_int8())));
         }
         let floats = |k: &Self| matches!(k.ty.oid, oids::FLOAT4 | oids::FLOAT8);
         if floats(&left) && floats(&right) {
-            let as_float8 = |k: Self| k.as_float8(execution);
-            return Ok(Some((as_float8(left)?, as_float8(right)?)));
+            let into_float8 = |k: Self| k.into_float8(execution);
+            return Ok(Some((into_float8(left)?, into_float8(right)?)));
         }
         Ok(None)
     }
 
-    fn as_int8(mut self) -> Self {
+    fn into_int8(mut self) -> Self {
         self.widened = Some(DataType::Int64);
         self
     }
 
-    fn as_float8(mut self, execution: &Execution) -> SqlResult<Self> {
+    fn into_float8(mut self, execution: &Execution) -> SqlResult<Self> {
         if self.ty.oid != oids::FLOAT8 {
             self.widened = Some(DataType::Float64);
             self.ty = execution.view.type_desc(oids::FLOAT8)?;

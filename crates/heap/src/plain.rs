@@ -54,6 +54,7 @@ impl Plain {
     }
 
     /// Replaces `starts` by where the values of the tuples at `offsets` start in the page. False where a tuple is not plain.
+    #[allow(clippy::needless_bitwise_bool, reason = "nine branches a tuple would be guessed one by one")]
     pub(crate) fn starts(&self, page: &HeapPage<'_>, offsets: &[OffsetNumber], starts: &mut Vec<u32>) -> bool {
         const INFOMASK2: usize = 18;
         const NOT_PLAIN: u16 = Infomask::HASNULL | Infomask::HASOID_OLD | Infomask::MOVED;

@@ -164,7 +164,6 @@ impl NodeCounters for Counted<'_> {
                 .then_some((batches, memory, disk)),
             workers_launched: gather.then(|| read(&counters.workers)),
             buffers: self.buffers(node),
-            ..NodeRun::default()
         })
     }
 

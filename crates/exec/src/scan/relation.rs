@@ -115,12 +115,12 @@ impl<'a> Opener<'a> {
         let opclass = catalog.opclass(opclass).ok_or_else(broken)?;
         let collation = index.collations.get(column).copied().unwrap_or(Oid::INVALID);
         let collation = self.view.collation(collation)?;
-        let types: Arc<dyn TypeCatalog> = Arc::clone(&self.view) as Arc<dyn TypeCatalog>;
+        let types: Arc<dyn TypeCatalog> = Arc::clone(self.view) as Arc<dyn TypeCatalog>;
         let indexed_type = row.attributes.get(column).ok_or_else(broken)?.type_oid;
         let indexed = self.view.type_desc(indexed_type)?;
         let mut compare = Vec::new();
         for proc in catalog.amprocs_of_family(opclass.family).iter().filter(|p| p.number == 1) {
-            let (types, settings) = (Arc::clone(&types), Arc::clone(&self.format));
+            let (types, settings) = (Arc::clone(&types), Arc::clone(self.format));
             let comparator =
                 KeyComparator::of_support(proc.function, types, settings, Arc::clone(&indexed), collation.clone());
             if let Some(comparator) = comparator {

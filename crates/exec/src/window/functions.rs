@@ -89,7 +89,7 @@ impl Call {
                 let value = |row| frames.peers(row).end as f64 / rows as f64;
                 whole(Arc::new(Float64Array::from_iter_values((0..rows).map(value))))
             }
-            Kind::Ntile => ntile(rows, int4(first(0)?)?),
+            Kind::Ntile => Ok(ntile(rows, int4(first(0)?)?)),
             Kind::Shifted { backwards } => whole(shifted(*backwards, args)?),
             Kind::FirstValue => whole(taken(first(0)?, (0..rows).map(|row| frames.of(row).nth(0)))?),
             Kind::LastValue => whole(taken(first(0)?, (0..rows).map(|row| frames.of(row).last()))?),
@@ -109,14 +109,14 @@ fn taken(array: &ArrayRef, rows: impl Iterator<Item = Option<usize>>) -> SqlResu
 }
 
 /// Buckets of sizes that differ by one at most, the larger ones first. The count is the first row's.
-fn ntile(rows: usize, buckets: &Int32Array) -> SqlResult<Values> {
+fn ntile(rows: usize, buckets: &Int32Array) -> Values {
     if rows == 0 || buckets.is_null(0) {
-        return Ok((Arc::new(Int32Array::new_null(rows)), None));
+        return (Arc::new(Int32Array::new_null(rows)), None);
     }
     let buckets = buckets.value(0);
     if buckets <= 0 {
         let error = SqlError::new(SqlState::InvalidArgumentForNtile, "argument of ntile must be greater than zero");
-        return Ok((Arc::new(Int32Array::new_null(0)), Some(error)));
+        return (Arc::new(Int32Array::new_null(0)), Some(error));
     }
     let buckets = buckets as usize;
     let (size, larger) = (rows / buckets, rows % buckets);
@@ -125,7 +125,7 @@ fn ntile(rows: usize, buckets: &Int32Array) -> SqlResult<Values> {
         let bucket = if row < border { row / (size + 1) } else { larger + (row - border) / size.max(1) };
         bucket as i32 + 1
     };
-    Ok((Arc::new(Int32Array::from_iter_values((0..rows).map(bucket))), None))
+    (Arc::new(Int32Array::from_iter_values((0..rows).map(bucket))), None)
 }
 
 /// `lag` and `lead`: the value so many rows before or behind; the default where there is no such row.

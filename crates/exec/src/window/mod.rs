@@ -216,12 +216,11 @@ impl Producer for Running {
             }
             let Some(partition) = self.read_partition().await? else { return Ok(None) };
             let operator = &self.operator;
-            let offsets = match self.offsets {
-                Some(offsets) => offsets,
-                None => {
-                    operator.execution.prepare(&operator.needs).await?;
-                    *self.offsets.insert(operator.frame.offsets(&operator.execution)?)
-                }
+            let offsets = if let Some(offsets) = self.offsets {
+                offsets
+            } else {
+                operator.execution.prepare(&operator.needs).await?;
+                *self.offsets.insert(operator.frame.offsets(&operator.execution)?)
             };
             let (output, error) = operator.compute(&partition, offsets)?;
             self.failed = error;
