@@ -59,7 +59,7 @@ fn keys_become_constraints_in_index_order() {
     let path = Path::new("testdata/constraints.txt");
     let mut text = String::new();
     let mut wrong = 0;
-    for (line, input, expected) in stegodon_testkit::cases(&path) {
+    for (line, input, expected) in stegodon_testkit::cases(path) {
         let (index, key_text) = input.split_once('\n').unwrap_or((&input, ""));
         let spec = common::Spec::parse(index);
         let names: Vec<&str> = spec.0.iter().filter(|c| c.is_key).map(|c| c.name.as_str()).collect();
@@ -88,7 +88,7 @@ fn keys_become_constraints_in_index_order() {
         }
     }
     if std::env::var_os("REWRITE").is_some() {
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(path, text).unwrap();
     } else {
         assert_eq!(wrong, 0);
     }
