@@ -46,6 +46,27 @@ where
     }
 }
 
+/// `statement_timeout` of one statement, from its analysis to its last row; dropped with it. A task of its own: the
+/// statement's may be busy.
+struct Timeout(tokio::task::JoinHandle<()>);
+
+impl Timeout {
+    fn start(session: &Session) -> Option<Self> {
+        let limit_ms = u64::try_from(session.settings.read().int("statement_timeout")).ok().filter(|ms| *ms > 0)?;
+        let cancel = Arc::clone(&session.cancel);
+        Some(Self(tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(limit_ms)).await;
+            cancel.cancel(canceled("statement timeout"));
+        })))
+    }
+}
+
+impl Drop for Timeout {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 struct Connection<S> {
     wire: Wire<S>,
     session: Session,
@@ -159,6 +180,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
         for parsed in statements {
             self.session.begin_statement()?;
+            let _timeout = Timeout::start(&self.session);
             let run = Run::of(&mut self.session, parsed)?;
             let outcome = run.start(&mut self.session, Vec::new()).await?;
             self.answer(outcome, &[], true, usize::MAX, "").await?;
@@ -212,8 +234,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         max: usize,
     ) -> SqlResult<(usize, bool)> {
         let format = self.session.format();
-        let timeout = self.session.settings.read().int("statement_timeout");
-        let deadline = (timeout > 0).then(|| tokio::time::Instant::now() + Duration::from_millis(timeout as u64));
         let mut sent = 0;
         while sent < max {
             let batch = {
@@ -222,19 +242,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 let cancel = Arc::clone(&self.session.cancel);
                 let mut watching = true;
                 loop {
-                    let late = async {
-                        match deadline {
-                            Some(deadline) => tokio::time::sleep_until(deadline).await,
-                            None => std::future::pending().await,
-                        }
-                    };
                     tokio::select! {
                         biased;
                         batch = &mut next => break batch?,
-                        () = late, if watching => {
-                            cancel.cancel(canceled("statement timeout"));
-                            watching = false;
-                        }
                         gone = self.wire.wait_for_client(), if watching => {
                             if gone {
                                 cancel.cancel(SqlError::new(SqlState::ConnectionException, "connection to client lost"));
@@ -408,6 +418,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             return self.wire.send(&PgWireBackendMessage::CommandComplete(done));
         }
         if let Some(rows) = portal.rows.take() {
+            let _timeout = Timeout::start(&self.session);
             let outcome = Outcome::Rows { rows, tag: "SELECT".to_owned(), counted: true };
             return self.answer(outcome, &formats, false, max, name).await;
         }
@@ -415,6 +426,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let params = std::mem::take(&mut portal.params);
         let Some(prepared) = prepared else { return Err(violation("a portal without a statement".to_owned())) };
         self.session.begin_statement()?;
+        let _timeout = Timeout::start(&self.session);
         let outcome = Run::of_prepared(&self.session, prepared)?.start(&mut self.session, params).await?;
         self.answer(outcome, &formats, false, max, name).await?;
         self.tell()
