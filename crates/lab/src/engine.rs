@@ -206,7 +206,8 @@ impl Server {
             return;
         }
         let pid = self.child.id().to_string();
-        let _ = Command::new("kill").args(["-INT", &pid]).status();
+        // The shell's own: a bare Debian has no program of that name.
+        let _ = Command::new("sh").args(["-c", "kill -INT \"$0\"", &pid]).status();
         let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
