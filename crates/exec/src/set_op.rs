@@ -110,7 +110,10 @@ impl Running {
             }
             self.rows.push(batch);
         }
-        while let Some(batch) = self.inner.next().await? {
+        // Without a row on the left nothing is asked of the right, so nothing fails there.
+        while !self.groups.is_empty()
+            && let Some(batch) = self.inner.next().await?
+        {
             self.operator.execution.cancel.check()?;
             let keys = self.keys(&batch)?;
             for key in &keys {

@@ -110,6 +110,8 @@ fn syntax_error(sql: &str, message: &str, position: u32) -> SqlError {
             hint = Some("Unicode escapes must be \\XXXX or \\+XXXXXX.");
             SqlState::SyntaxError
         }
+    } else if message.starts_with("frame start") || message.starts_with("frame end cannot") {
+        SqlState::WindowingError
     } else if message.starts_with("invalid byte sequence for encoding") {
         SqlState::CharacterNotInRepertoire
     } else if message.starts_with("memory exhausted") || message.starts_with("parse tree is nested too deeply") {

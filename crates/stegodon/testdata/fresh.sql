@@ -410,6 +410,14 @@ prepare untyped as select $1 + 1, $2 || 'x', $3::date
 execute untyped(1, 'y', '2024-01-01')
 deallocate all
 commit
+-- what another session's fuzzing found
+select sum(1) over (order by 1 rows between current row and 1 preceding)
+select sum(1) over (order by 1 rows between unbounded following and unbounded following)
+select sum(1) over (order by 1 rows between 1 following and current row)
+select id from tree where false except select id / 0 from tree
+select from generate_series(1, 5) intersect all select from generate_series(1, 3)
+select sum(1 / weight) filter (where weight > 0), count(*) from tree
+select id, sum(100 / (weight - 40)) filter (where weight > 40) over (order by id rows 3 preceding) from tree where id < 40 order by id -- ordered
 -- plans
 explain (costs off) select * from tree where id = 5
 explain (costs off) select id from orders where id between 10 and 20

@@ -73,13 +73,13 @@ fn ask_file(duel: &mut Duel, file: &str) -> Score {
 #[test]
 fn queries_over_the_demo_cluster() {
     let arena = Arena::demo();
-    ask_file(&mut arena.duel("demo"), "queries.sql").judge(10);
+    ask_file(&mut arena.duel("demo"), "queries.sql").judge(3);
 }
 
 #[test]
 fn queries_over_a_fresh_cluster() {
     let arena = Arena::fresh(|server| load(server, "fresh", &workspace_root().join("fixtures/fresh.sql")));
-    ask_file(&mut arena.duel("fresh"), "fresh.sql").judge(60);
+    ask_file(&mut arena.duel("fresh"), "fresh.sql").judge(18);
 }
 
 /// Every column of the zoo by every comparison under every scan: the coverage table is printed.
@@ -136,5 +136,5 @@ fn columns_by_operators_by_scans() {
     for (what, queries) in &coverage {
         println!("  {what:<36} {queries}");
     }
-    score.judge(60);
+    score.judge(0);
 }
