@@ -69,6 +69,10 @@ pub trait Session: Send + Sync {
     fn shared_description(&self, _catalog: Oid, _object: Oid) -> SqlResult<Option<String>> {
         Err(SqlError::unsupported("reading comments"))
     }
+    /// Does nothing for a moment. A server whose thread serves others too lets them have it.
+    fn pause(&self, moment: std::time::Duration) {
+        std::thread::sleep(moment);
+    }
     /// `57014` once the statement is to stop. Asked by kernels that run long.
     fn check_cancel(&self) -> SqlResult<()> {
         Ok(())

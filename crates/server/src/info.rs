@@ -101,6 +101,13 @@ impl AskSession for SessionInfo {
         Ok(Some(i64::from(blocks) * 8192))
     }
 
+    fn pause(&self, moment: std::time::Duration) {
+        let shared = tokio::runtime::Handle::try_current()
+            .is_ok_and(|runtime| runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::MultiThread);
+        let sleep = || std::thread::sleep(moment);
+        if shared { tokio::task::block_in_place(sleep) } else { sleep() }
+    }
+
     fn check_cancel(&self) -> SqlResult<()> {
         self.cancel.check()
     }

@@ -7,7 +7,7 @@ use stegodon_buffer::StreamOptions;
 use stegodon_exec::{ExecutionOptions, Running};
 use stegodon_nodes::Query;
 use stegodon_plan::node::{PlannedStatement, ResultColumn};
-use stegodon_types::{Datum, SqlResult};
+use stegodon_types::{Datum, SqlError, SqlResult};
 
 use crate::encode::Format;
 use crate::planning;
@@ -63,6 +63,8 @@ pub struct Rows {
     /// The columns.
     pub columns: Arc<[ResultColumn]>,
     running: Source,
+    /// Whether it is expected to keep a processor busy.
+    is_long: bool,
     /// What was fetched and not yet taken.
     batch: Option<RecordBatch>,
     /// Rows of `batch` taken already.
@@ -70,7 +72,8 @@ pub struct Rows {
 }
 
 enum Source {
-    Running(Box<Running>),
+    /// `None` while another thread has it, and after that thread was not waited for.
+    Running(Option<Box<Running>>),
     /// Rows that are there already: EXPLAIN's, SHOW's.
     Ready(std::vec::IntoIter<RecordBatch>),
 }
@@ -97,12 +100,20 @@ impl Rows {
         instrument: bool,
     ) -> SqlResult<Self> {
         let running = stegodon_exec::start(planned, options(session, planned, params, instrument))?;
-        Ok(Self { columns: columns.into(), running: Source::Running(Box::new(running)), batch: None, taken: 0 })
+        let is_long = planned.root.estimate.total_cost > LONG_COST;
+        let running = Source::Running(Some(Box::new(running)));
+        Ok(Self { columns: columns.into(), running, is_long, batch: None, taken: 0 })
     }
 
     /// Rows that are there already.
     pub(crate) fn ready(columns: Vec<ResultColumn>, batches: Vec<RecordBatch>) -> Self {
-        Self { columns: columns.into(), running: Source::Ready(batches.into_iter()), batch: None, taken: 0 }
+        Self {
+            columns: columns.into(),
+            running: Source::Ready(batches.into_iter()),
+            is_long: false,
+            batch: None,
+            taken: 0,
+        }
     }
 
     /// The next rows, at most `max` of them. `None` at the end.
@@ -119,7 +130,12 @@ impl Rows {
             }
             self.taken = 0;
             self.batch = match &mut self.running {
-                Source::Running(running) => running.next().await?,
+                Source::Running(place) => {
+                    let running = place.take().ok_or_else(|| SqlError::internal("a query that was left alone"))?;
+                    let (running, batch) = if self.is_long { elsewhere(running).await? } else { here(running).await };
+                    *place = Some(running);
+                    batch?
+                }
                 Source::Ready(batches) => batches.next(),
             };
             if self.batch.is_none() {
@@ -131,10 +147,27 @@ impl Rows {
     /// The running execution, for its counters.
     pub(crate) fn running(&self) -> Option<&Running> {
         match &self.running {
-            Source::Running(running) => Some(running),
+            Source::Running(running) => running.as_deref(),
             Source::Ready(_) => None,
         }
     }
+}
+
+/// From which estimated cost on a query has a thread of its own while it runs (DESIGN D6): about a millisecond's work. Sessions
+/// share the few threads that serve sockets; what keeps one of those busy keeps others waiting.
+const LONG_COST: f64 = 500.0;
+
+type Batch = SqlResult<Option<RecordBatch>>;
+
+async fn here(mut running: Box<Running>) -> (Box<Running>, Batch) {
+    let batch = running.next().await;
+    (running, batch)
+}
+
+async fn elsewhere(running: Box<Running>) -> SqlResult<(Box<Running>, Batch)> {
+    let runtime = tokio::runtime::Handle::current();
+    let thread = tokio::task::spawn_blocking(move || runtime.block_on(here(running)));
+    thread.await.map_err(|e| SqlError::internal(format_args!("a query's thread ended: {e}")))
 }
 
 fn options(

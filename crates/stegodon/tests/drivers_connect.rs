@@ -5,6 +5,7 @@ mod common;
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Arena, stegodon};
 use stegodon_testkit::demo_cluster;
@@ -150,4 +151,29 @@ fn a_timeout_ends_a_long_query() {
         assert_eq!(client.query(long).unwrap_err().state, "57014", "{long}");
         client.query("SELECT 1").expect("the session goes on");
     }
+}
+
+#[test]
+fn sessions_that_sleep_or_compute_leave_room_for_others() {
+    let (_keep, server) = serve();
+    let ended = AtomicUsize::new(0);
+    let long = [
+        "SELECT pg_sleep(60)",
+        "SELECT max(abalance) OVER (ORDER BY aid ROWS BETWEEN 50000 PRECEDING AND 50000 FOLLOWING EXCLUDE TIES) FROM pgbench_accounts",
+    ];
+    std::thread::scope(|scope| {
+        for sql in long.iter().cycle().take(12) {
+            let (server, ended) = (&server, &ended);
+            scope.spawn(move || {
+                let mut client = Client::connect(server, "demo", "postgres").unwrap();
+                client.query("SET statement_timeout = '8s'").unwrap();
+                assert_eq!(client.query(sql).unwrap_err().state, "57014", "{sql}");
+                ended.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let mut client = Client::connect(&server, "demo", "postgres").unwrap();
+        client.query("SELECT count(*) FROM zoo.numbers").unwrap();
+        assert_eq!(ended.load(Ordering::SeqCst), 0, "another session waited for those to end");
+    });
 }

@@ -208,7 +208,7 @@ fn sleep(call: &Call<'_>) -> SqlResult<Column> {
         loop {
             call.cx.session.check_cancel()?;
             let Some(rest) = end.checked_sub(start.elapsed()).filter(|d| !d.is_zero()) else { return Ok(()) };
-            std::thread::sleep(rest.min(std::time::Duration::from_millis(10)));
+            call.cx.session.pause(rest.min(std::time::Duration::from_millis(10)));
         }
     })
 }
