@@ -184,7 +184,11 @@ impl Producer for RunningScan {
 
 /// Lowers a `ProjectSet`.
 pub(crate) fn project_set(lowering: &Lowering<'_>, node: &PlanNode, child: Physical) -> SqlResult<Physical> {
-    let sources = node.targets.iter().map(|t| Source::compile(lowering, &t.expr)).collect::<SqlResult<_>>()?;
+    let sources: Vec<Source> =
+        node.targets.iter().map(|t| Source::compile(lowering, &t.expr)).collect::<SqlResult<_>>()?;
+    if !sources.iter().any(|s| matches!(s, Source::Set(_))) {
+        return Err(malformed("a ProjectSet without a set-returning function"));
+    }
     let schema = lowering.schema_of(&node.targets)?;
     let partitions = child.properties().partitioning.partition_count();
     let execution = Arc::clone(lowering.execution);

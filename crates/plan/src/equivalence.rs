@@ -195,8 +195,9 @@ impl Classes {
             return None;
         }
         let relids = relids_of(expr);
-        // A constant (an aggregate is none, though it names no relation) orders nothing.
-        let has_const = relids.is_empty() && !volatile && !crate::exprs::any(expr, &mut |x| upper_only(x));
+        // A constant (an aggregate or a set is none, though it names no relation) orders nothing.
+        let changes = crate::exprs::has_srf(expr) || crate::exprs::any(expr, &mut |x| upper_only(x));
+        let has_const = relids.is_empty() && !volatile && !changes;
         self.list.push(Class {
             members: vec![Member {
                 expr: expr.clone(),

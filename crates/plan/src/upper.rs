@@ -154,6 +154,10 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
     let has_srfs = q.has_target_srfs && q.targets.iter().any(|t| exprs::has_srf(&t.expr));
     if has_srfs {
         refuse_nested_srfs(&q.targets)?;
+        let grouped = |t: &TargetEntry| q.group_by.iter().any(|g| g.reference == t.sort_group_ref);
+        if q.targets.iter().any(|t| t.sort_group_ref != 0 && exprs::has_srf(&t.expr) && grouped(t)) {
+            return Err(SqlError::unsupported("a set-returning function in GROUP BY"));
+        }
     }
     let postponed = postponed_columns(level, &q.targets, &q.order_by, has_srfs, limits);
     let sort_input = match &postponed {
@@ -263,7 +267,8 @@ pub(crate) fn plan_select<'a>(level: &mut Level<'a>) -> SqlResult<PathList<'a>> 
         let output = level.costed(without_srfs(&sort_input));
         rel = crate::window::plan_windows(level, rel, &mut windows, &input, &output)?;
     }
-    if has_srfs {
+    // Those that are postponed are computed above; without any there is nothing to expand.
+    if sort_input.exprs.iter().any(|(e, _)| exprs::has_srf(e)) {
         add_project_set(level, &mut rel, &sort_input);
     }
     if !q.distinct.is_empty() {
@@ -432,7 +437,8 @@ fn postponed_columns(
     let postpone_srfs = late_srf && !sort_srf;
     let postpone = volatile || (expensive && (q.limit.is_some() || level.tuple_fraction > 0.0));
     let _ = limits;
-    if !q.distinct.is_empty() || !(postpone || postpone_srfs) {
+    // (DISTINCT needs every column, and so makes each a sort column; DISTINCT ON leaves some for later.)
+    if (!q.distinct.is_empty() && !q.distinct_on) || !(postpone || postpone_srfs) {
         return None;
     }
     if !postpone {

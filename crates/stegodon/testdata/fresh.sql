@@ -418,6 +418,17 @@ select id from tree where false except select id / 0 from tree
 select from generate_series(1, 5) intersect all select from generate_series(1, 3)
 select sum(1 / weight) filter (where weight > 0), count(*) from tree
 select id, sum(100 / (weight - 40)) filter (where weight > 40) over (order by id rows 3 preceding) from tree where id < 40 order by id -- ordered
+select id, generate_series(1, 3) g from tree order by id limit 7 -- ordered
+select 'foo' as f, generate_series(1, 2) as g from tree order by 1
+select distinct on (a) a, b, generate_series(1, 3) g from (values (3, 2), (3, 1), (1, 1)) t(a, b) order by a, b desc
+select distinct weight % 3, generate_series(1, 3) g from tree order by 1 nulls first, 2 limit 5 -- ordered
+select parent, count(*), generate_series(1, 2) from tree where parent < 5 group by parent order by parent, 3 -- ordered
+select id, unnest(array[id, weight]) u from tree where id < 5 order by 2 desc nulls last, 1 -- ordered
+select generate_series(1, 3), generate_series(1, 2) order by 1 desc limit 2 -- ordered
+select id, generate_series(1, 2), row_number() over (order by id) from tree where id < 4 order by 1, 2 -- ordered
+select a, count(*), unnest('{1,1,3}'::int[]) from (values (1), (1), (2)) t(a) group by 1, 3
+select q from (select id as q, (select id from tree limit 2) as x from tree where id < 3) s order by 1 -- ordered
+explain (costs off) select id, generate_series(1, 3) g from tree order by id limit 7
 -- plans
 explain (costs off) select * from tree where id = 5
 explain (costs off) select id from orders where id between 10 and 20

@@ -79,7 +79,7 @@ fn queries_over_the_demo_cluster() {
 #[test]
 fn queries_over_a_fresh_cluster() {
     let arena = Arena::fresh(|server| load(server, "fresh", &workspace_root().join("fixtures/fresh.sql")));
-    ask_file(&mut arena.duel("fresh"), "fresh.sql").judge(18);
+    ask_file(&mut arena.duel("fresh"), "fresh.sql").judge(19);
 }
 
 /// Every column of the zoo by every comparison under every scan: the coverage table is printed.
