@@ -23,6 +23,7 @@ pub mod acl;
 pub mod array;
 mod build;
 pub mod builtin;
+mod checked;
 pub mod extra;
 pub mod keywords;
 pub mod load;

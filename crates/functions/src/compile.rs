@@ -277,6 +277,12 @@ impl Compiler<'_> {
             Expr::CoerceViaIo(c) => {
                 let (from, to) = (self.cx.type_desc(c.arg.type_oid())?, self.cx.type_desc(c.result_type)?);
                 let layout = layout_of(&to)?;
+                if self.cx.catalog.is_checked(to.oid) {
+                    return Err(SqlError::unsupported(format_args!(
+                        "reading type {}, which a domain checks,",
+                        to.name
+                    )));
+                }
                 Ok(Node::ViaIo { arg: self.boxed(&c.arg)?, from, to, layout })
             }
             Expr::SubPlan(s) => {

@@ -275,6 +275,10 @@ impl Session {
         let settings = self.format();
         let cx = TypeContext::new(self.view.as_ref(), &settings);
         let ty = stegodon_types::TypeCatalog::type_desc(self.view.as_ref(), type_oid)?;
+        if self.view.catalog.is_checked(type_oid) {
+            let what = format_args!("a parameter of type {}, which a domain checks", ty.name);
+            return Err(SqlError::unsupported(what));
+        }
         if format == crate::Format::Text {
             stegodon_types::scalar::text::validate(self.encoding, bytes)?;
         }

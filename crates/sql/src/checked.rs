@@ -8,48 +8,15 @@
 use stegodon_format::ids::Oid;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::{CoercionForm, Const, Location};
-use stegodon_types::{Datum, SqlResult, TypeKind};
+use stegodon_types::{Datum, SqlResult};
 
 use crate::coerce::Context;
 use crate::context::Analyzer;
 
-/// How many types may be inside each other.
-const MAX_DEPTH: usize = 32;
-
 impl Analyzer<'_> {
     /// Whether values of a type hold values of a domain with constraints, the type itself aside where it is a domain.
     pub(crate) fn holds_checked_domain(&self, ty: Oid) -> bool {
-        let Some(desc) = self.cx.catalog.type_desc(self.base_type(ty)) else { return false };
-        match &desc.kind {
-            TypeKind::Array { element } => self.is_checked(*element, 0),
-            _ => self.parts_checked(&desc.kind, 0),
-        }
-    }
-
-    fn is_checked(&self, ty: Oid, depth: usize) -> bool {
-        if depth > MAX_DEPTH {
-            return true;
-        }
-        let Some(desc) = self.cx.catalog.type_desc(ty) else { return false };
-        if let TypeKind::Domain { base, .. } = desc.kind {
-            return self.cx.catalog.type_row(ty).is_none_or(|t| t.not_null)
-                || self.cx.catalog.domain_constraints(ty).iter().any(|c| c.kind == b'c')
-                || self.is_checked(base, depth + 1);
-        }
-        self.parts_checked(&desc.kind, depth)
-    }
-
-    fn parts_checked(&self, kind: &TypeKind, depth: usize) -> bool {
-        match kind {
-            TypeKind::Array { element } => self.is_checked(*element, depth + 1),
-            TypeKind::Range { subtype, .. } => self.is_checked(*subtype, depth + 1),
-            TypeKind::Multirange { range } => self.is_checked(*range, depth + 1),
-            TypeKind::Composite { relation } => {
-                let columns = self.cx.catalog.relation(*relation).map(|r| &r.attributes);
-                columns.is_none_or(|c| c.iter().any(|a| !a.dropped && self.is_checked(a.type_oid, depth + 1)))
-            }
-            _ => false,
-        }
+        self.cx.catalog.holds_checked_domain(self.base_type(ty))
     }
 
     /// A literal of a type that holds a domain with constraints.
@@ -62,7 +29,8 @@ impl Analyzer<'_> {
     ) -> SqlResult<Expr> {
         let element = self.element_type(self.base_type(target));
         // The elements are domains themselves, over what needs no check.
-        let below = element.map(|e| self.base_type(e)).filter(|&b| Some(b) != element && !self.is_checked(b, 0));
+        let below =
+            element.map(|e| self.base_type(e)).filter(|&b| Some(b) != element && !self.cx.catalog.is_checked(b));
         let Some(plain) = below.and_then(|b| self.array_type(b)) else {
             return self.unsupported(c.location, "a literal of a type that holds a domain with constraints");
         };
