@@ -6,9 +6,17 @@ use stegodon_format::page::BLCKSZ;
 
 use crate::error::{Error, Result};
 
+/// What a huge page of the machine holds. In small ones, a scan that finds every page in the pool spends a third of its time
+/// looking up addresses.
+const HUGE_PAGE: usize = 2 << 20;
+
 pub(crate) struct FrameMemory {
+    /// The first frame.
     base: NonNull<u8>,
     bytes: usize,
+    /// What was mapped: it begins before the first frame where that had to be aligned.
+    mapping: NonNull<u8>,
+    mapped_bytes: usize,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread; who may touch which frame when is the pool's protocol.
@@ -19,22 +27,32 @@ unsafe impl Sync for FrameMemory {}
 impl FrameMemory {
     pub(crate) fn new(frames: usize) -> Result<Self> {
         let bytes = frames.checked_mul(BLCKSZ).filter(|&bytes| bytes > 0).ok_or(Error::Memory { bytes: usize::MAX })?;
+        let slack = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
+        let mapped_bytes = bytes.checked_add(slack).ok_or(Error::Memory { bytes })?;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory in use. It is not
         // `alloc_zeroed` because that writes to every page where the alignment is more than malloc's own.
-        let base = unsafe {
+        let mapping = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                bytes,
+                mapped_bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
                 0,
             )
         };
-        match NonNull::new(base.cast::<u8>()) {
-            Some(base) if base.as_ptr().cast::<libc::c_void>() != libc::MAP_FAILED => Ok(Self { base, bytes }),
-            _ => Err(Error::Memory { bytes }),
+        let mapping = match NonNull::new(mapping.cast::<u8>()) {
+            Some(mapping) if mapping.as_ptr().cast::<libc::c_void>() != libc::MAP_FAILED => mapping,
+            _ => return Err(Error::Memory { bytes }),
+        };
+        let lead = if slack > 0 { mapping.as_ptr().align_offset(HUGE_PAGE).min(slack) } else { 0 };
+        // SAFETY: the lead is at most the slack that was mapped on top of the frames.
+        let base = unsafe { mapping.add(lead) };
+        if slack > 0 {
+            // SAFETY: advice about a range that was just mapped. Where the kernel does not take it, nothing changes.
+            unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         }
+        Ok(Self { base, bytes, mapping, mapped_bytes })
     }
 
     /// The address of a frame; 4096-aligned, because 8192 divides every frame's offset and the mapping is.
@@ -49,7 +67,7 @@ impl FrameMemory {
 impl Drop for FrameMemory {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nobody uses it: pins and reads in flight hold the pool alive.
-        let result = unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        let result = unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped_bytes) };
         debug_assert_eq!(result, 0, "the pool's mapping can be unmapped");
     }
 }

@@ -173,6 +173,18 @@ impl BufferPool {
         Some((PinnedPage { pool: Arc::clone(self), frame }, state & VALID != 0))
     }
 
+    /// Pins the page if it is valid and in just this frame: pages that were read one after the other often lie in frames one
+    /// after the other, and to try costs less than to ask the table.
+    pub(crate) fn pin_in(self: &Arc<Self>, tag: &PageTag, frame: u32) -> Option<PinnedPage> {
+        let header = self.frames.get(frame as usize)?;
+        if !header.pin_valid() {
+            return None;
+        }
+        let page = PinnedPage { pool: Arc::clone(self), frame };
+        // Pinned, the frame keeps its page: now its name can be compared.
+        (header.tag() == *tag).then_some(page)
+    }
+
     /// Pins pages from `first` on, at most `blocks` of them: either one that the pool has, or as many as it lacks, up to
     /// the next that it has, for which one read is submitted. Each pin goes to `keep`, in order.
     ///

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::future::block_on;
 use crate::page::PinnedPage;
 use crate::pool::{BufferPool, Started};
+use crate::table::PageTag;
 
 /// Where a stream's block numbers come from. Closures `FnMut() -> Option<(BlockNumber, Data)>` are sources.
 pub trait BlockSource {
@@ -85,6 +86,8 @@ pub struct ReadStream<S: BlockSource> {
     queue: VecDeque<Queued<S::Data>>,
     counters: Option<Arc<IoCounters>>,
     waiting_since: Option<Instant>,
+    /// The block started last, and its frame.
+    last: Option<(BlockNumber, u32)>,
 }
 
 impl<S: BlockSource> ReadStream<S> {
@@ -109,6 +112,7 @@ impl<S: BlockSource> ReadStream<S> {
             queue: VecDeque::new(),
             counters: None,
             waiting_since: None,
+            last: None,
         }
     }
 
@@ -149,6 +153,7 @@ impl<S: BlockSource> ReadStream<S> {
                         self.controller.wanted(Some(block));
                     }
                 },
+                Action::Start { first, .. } if self.start_near(first) => self.controller.started(1, false),
                 Action::Start { first, blocks } => {
                     let Self { pool, relation, fork, wanted, queue, counters, .. } = self;
                     let mut starts_read = true;
@@ -168,12 +173,26 @@ impl<S: BlockSource> ReadStream<S> {
                             if !needs_wait && let Some(last) = self.queue.back_mut() {
                                 last.starts_read = false;
                             }
+                            self.last = self.queue.back().map(|last| (last.page.block(), last.page.frame));
                             self.controller.started(blocks, needs_wait);
                         }
                     }
                 }
             }
         }
+    }
+
+    /// Pins a block if it lies as far from the frame of the block before as it does from that block.
+    fn start_near(&mut self, block: BlockNumber) -> bool {
+        let Some((before, frame)) = self.last else { return false };
+        let frame = frame.wrapping_add(block.0.wrapping_sub(before.0));
+        let tag = PageTag { locator: self.relation.locator(), fork: self.fork, block };
+        let Some(page) = self.pool.pin_in(&tag, frame) else { return false };
+        let Some(data) = self.wanted.pop_front() else { return false };
+        self.pool.count_hit(self.counters.as_deref());
+        self.queue.push_back(Queued { page, starts_read: false, data });
+        self.last = Some((block, frame));
+        true
     }
 
     /// The next page with its data; `None` at the end. After an error the stream goes on behind the page that failed.

@@ -17,6 +17,7 @@ mod keys;
 mod relation;
 mod sequential;
 mod tid;
+mod visibility_map;
 
 pub(crate) use bitmap::{BitmapHeapScan, BitmapSource};
 pub(crate) use heap_rows::{HeapRows, RowBuffer, column_of};
