@@ -286,6 +286,10 @@ impl BufferPool {
         self.memory.frame(frame)
     }
 
+    pub(crate) fn prefetch(&self, frame: u32, lines: std::ops::Range<usize>) {
+        self.memory.prefetch(frame, lines);
+    }
+
     pub(crate) fn unpin(&self, frame: u32) {
         if self.frame(frame).unpin() {
             self.feed_starved();

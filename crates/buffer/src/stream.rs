@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use stegodon_format::ids::{BlockNumber, Fork};
+use stegodon_format::page::BLCKSZ;
 use stegodon_io::RelationFiles;
 
 use crate::controller::{Action, Controller};
@@ -88,7 +89,12 @@ pub struct ReadStream<S: BlockSource> {
     waiting_since: Option<Instant>,
     /// The block started last, and its frame.
     last: Option<(BlockNumber, u32)>,
+    /// See [`ReadStream::expect`].
+    expected: (usize, usize),
 }
+
+/// Bytes at a page's end that are worth asking for early; the processor itself goes on from there.
+const TAIL_BYTES_MAX: usize = 3072;
 
 impl<S: BlockSource> ReadStream<S> {
     /// A stream over the blocks that `source` names. Reads nothing yet.
@@ -113,6 +119,7 @@ impl<S: BlockSource> ReadStream<S> {
             counters: None,
             waiting_since: None,
             last: None,
+            expected: (0, BLCKSZ),
         }
     }
 
@@ -120,6 +127,13 @@ impl<S: BlockSource> ReadStream<S> {
     pub fn counted(mut self, counters: Arc<IoCounters>) -> Self {
         self.counters = Some(counters);
         self
+    }
+
+    /// What the caller is going to look at first on the pages to come: from the page's start to `head`, and from `tail` on.
+    /// Pages of one relation are alike; the page read last is a good guess. The lines are asked for when a page that the pool
+    /// has is pinned, so that they are there when the caller is.
+    pub fn expect(&mut self, head: u16, tail: u16) {
+        self.expected = (usize::from(head).min(BLCKSZ), usize::from(tail).min(BLCKSZ));
     }
 
     /// The source, to be told something; blocks that were already taken from it are not affected.
@@ -190,6 +204,9 @@ impl<S: BlockSource> ReadStream<S> {
         let Some(page) = self.pool.pin_in(&tag, frame) else { return false };
         let Some(data) = self.wanted.pop_front() else { return false };
         self.pool.count_hit(self.counters.as_deref());
+        let (head, tail) = self.expected;
+        page.prefetch(0..head);
+        page.prefetch(tail.max(BLCKSZ - TAIL_BYTES_MAX)..BLCKSZ);
         self.queue.push_back(Queued { page, starts_read: false, data });
         self.last = Some((block, frame));
         true

@@ -68,7 +68,8 @@ impl Opener<'_> {
             }
             if visible {
                 let mut scratch = Vec::new();
-                let Some(entry) = scan.entries().get(scan.entries().partition_point(|e| e.end as usize <= place)) else {
+                let Some(entry) = scan.entries().get(scan.entries().partition_point(|e| e.end as usize <= place))
+                else {
                     return Ok(None);
                 };
                 let value = scan.values(entry)?.get(0, &mut scratch)?;

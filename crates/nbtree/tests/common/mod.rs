@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Waker};
 use stegodon_format::ids::{BlockNumber, Oid, Tid};
 use stegodon_format::page::{BLCKSZ, Page, PageRef};
 use stegodon_nbtree::{
-    Argument, BtreeScan, Direction, IndexAttribute, IndexDesc, IndexKey, KeyComparator, PageSource, RowMember,
-    ScanKey, ScanOptions, Strategy,
+    Argument, BtreeScan, Direction, IndexAttribute, IndexDesc, IndexKey, KeyComparator, PageSource, RowMember, ScanKey,
+    ScanOptions, Strategy,
 };
 use stegodon_types::{Align, BuiltinTypes, Collation, Datum, FormatSettings, SqlResult, TypeCatalog, TypeContext};
 
