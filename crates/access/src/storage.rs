@@ -2,7 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime};
 
 use stegodon_buffer::{BufferPool, PoolOptions};
 use stegodon_format::ids::{GLOBAL_TABLESPACE, Oid, RelFileLocator, RelFileNumber};
@@ -48,6 +49,9 @@ pub struct Storage {
     snapshot: Arc<Snapshot>,
     shared_map: RelationMap,
     control_modified: Option<SystemTime>,
+    opened: Instant,
+    /// When it was last seen at rest, in microseconds since it was opened.
+    seen_at_rest_us: AtomicU64,
 }
 
 impl std::fmt::Debug for Storage {
@@ -74,7 +78,17 @@ impl Storage {
         let snapshot = Arc::new(transactions.snapshot());
         let shared_map = relation_map(&directory, "global")?;
         let control_modified = control_modified(&directory);
-        Ok(Arc::new(Self { directory, pool, transactions, snapshot, shared_map, control_modified }))
+        let (opened, seen_at_rest_us) = (Instant::now(), AtomicU64::new(0));
+        Ok(Arc::new(Self {
+            directory,
+            pool,
+            transactions,
+            snapshot,
+            shared_map,
+            control_modified,
+            opened,
+            seen_at_rest_us,
+        }))
     }
 
     /// The files.
@@ -125,9 +139,16 @@ impl Storage {
 
     /// Fails with 57P01 once a postmaster has been started on the directory: its pages may change under us.
     pub fn check_at_rest(&self) -> SqlResult<()> {
+        // A postmaster takes longer to start than this, and the files' times are no finer.
+        const FRESH_US: u64 = 1000;
+        let now_us = self.opened.elapsed().as_micros() as u64;
+        if now_us.saturating_sub(self.seen_at_rest_us.load(Ordering::Relaxed)) < FRESH_US {
+            return Ok(());
+        }
         let unchanged = !refusal::postmaster_is_there(self.directory.path())
             && control_modified(&self.directory) == self.control_modified;
         if unchanged {
+            self.seen_at_rest_us.store(now_us, Ordering::Relaxed);
             return Ok(());
         }
         let message = "terminating connection: a PostgreSQL server was started on this data directory";

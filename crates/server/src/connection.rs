@@ -178,10 +178,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if statements.is_empty() {
             return self.wire.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
         }
-        for parsed in statements {
+        for raw in statements.iter() {
             self.session.begin_statement()?;
             let _timeout = Timeout::start(&self.session);
-            let run = Run::of(&mut self.session, parsed)?;
+            let run = Run::of(&mut self.session, Arc::clone(raw))?;
             let outcome = run.start(&mut self.session, Vec::new()).await?;
             self.answer(outcome, &[], true, usize::MAX, "").await?;
             self.tell()?;
@@ -302,14 +302,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message));
         }
-        let mut statements = self.session.parse(text)?;
+        let statements = self.session.parse(text)?;
         if statements.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SyntaxError, message));
         }
-        let prepared = match statements.pop() {
+        let prepared = match statements.first() {
             None => None,
-            Some(parsed) => Some(Run::prepare(&mut self.session, parsed, types)?),
+            Some(raw) => Some(Run::prepare(&mut self.session, Arc::clone(raw), types)?),
         };
         match prepared {
             Some(prepared) => self.session.prepared.insert(name, prepared),

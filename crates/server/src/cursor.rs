@@ -32,7 +32,7 @@ pub(crate) async fn run(
             if session.portals.contains_key(name) {
                 return Err(SqlError::new(SqlState::DuplicateCursor, format!("cursor \"{name}\" already exists")));
             }
-            let rows = start_query(session, query, params, true)?;
+            let rows = start_query(session, query, params, true, None)?;
             let depth = session.savepoints.len();
             session.portals.insert(name.clone(), Portal::cursor(rows, depth));
             Ok(Outcome::Command("DECLARE CURSOR".to_owned()))
