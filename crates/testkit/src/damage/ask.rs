@@ -1,5 +1,6 @@
 //! Asking a server that may crash, hang or grow, and saying what it did.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,10 +9,16 @@ use stegodon_lab::{Client, Engine, Failure, Server};
 
 use super::subjects::Question;
 
-/// How long a statement may take by the server's own clock.
-const STATEMENT_MAX: &str = "statement_timeout = '10s'";
-/// How long before a server is killed. PostgreSQL does loop for ever over some damage, deaf to its own clock.
-const HANG: Duration = Duration::from_secs(30);
+/// How patient one is with a server: PostgreSQL does loop for ever over some damage, deaf even to its own clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How long a statement may take by the server's own clock, in milliseconds.
+    pub statement_ms: u32,
+    /// How long before the server is killed.
+    pub hang: Duration,
+    /// How long it may take to answer a new client after a crash of one of its processes.
+    pub recovery: Duration,
+}
 
 /// What a question brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +27,7 @@ pub enum Outcome {
     Rows {
         /// How many.
         count: usize,
-        /// Of all values in their order.
+        /// Of all values, whatever the rows' order.
         hash: u64,
     },
     /// An error.
@@ -31,7 +38,9 @@ impl Outcome {
     fn of(answer: Result<stegodon_lab::Answer, Failure>) -> Self {
         use std::hash::{DefaultHasher, Hash, Hasher};
         match answer {
-            Ok(answer) => {
+            Ok(mut answer) => {
+                // Equal keys come in any order.
+                answer.rows.sort();
                 let mut hasher = DefaultHasher::new();
                 answer.rows.hash(&mut hasher);
                 Outcome::Rows { count: answer.rows.len(), hash: hasher.finish() }
@@ -66,12 +75,12 @@ struct Watch {
 }
 
 impl Watch {
-    fn over(pid: u32) -> Self {
+    fn over(pid: u32, hang: Duration) -> Self {
         let (since, hung, over) = (Arc::new(Mutex::new(None::<Instant>)), Arc::default(), Arc::default());
         let watch = Watch { since: Arc::clone(&since), hung: Arc::clone(&hung), over: Arc::clone(&over) };
         std::thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
-                let late = since.lock().expect("a lock").is_some_and(|since| since.elapsed() > HANG);
+                let late = since.lock().expect("a lock").is_some_and(|since| since.elapsed() > hang);
                 if late && !hung.swap(true, Ordering::Relaxed) {
                     kill_family(pid);
                 }
@@ -89,6 +98,12 @@ impl Watch {
     }
 }
 
+/// Whether there is a process that has not ended.
+fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
 /// Kills a process and its children: a backend that loops does not notice that its postmaster is gone.
 fn kill_family(pid: u32) {
     let mut family = vec![pid.to_string()];
@@ -100,7 +115,7 @@ fn kill_family(pid: u32) {
             family.extend(entry.file_name().into_string().ok());
         }
     }
-    let _ = std::process::Command::new("sh").args(["-c", "kill -KILL \"$@\" 2>/dev/null", "sh"]).args(family).status();
+    let _ = Command::new("sh").args(["-c", "kill -KILL \"$@\" 2>/dev/null", "sh"]).args(family).status();
 }
 
 impl Drop for Watch {
@@ -114,15 +129,21 @@ pub struct Asked {
     server: Server,
     watch: Watch,
     client: Option<Client>,
+    patience: Patience,
 }
 
 impl Asked {
     /// Starts it; the message of its refusal otherwise.
-    pub fn start(engine: &Engine, directory: &std::path::Path, settings: &[(&str, &str)]) -> Result<Self, String> {
+    pub fn start(
+        engine: &Engine,
+        directory: &std::path::Path,
+        settings: &[(&str, &str)],
+        patience: Patience,
+    ) -> Result<Self, String> {
         match engine.start(directory, settings) {
             Ok(server) => {
-                let watch = Watch::over(server.pid());
-                Ok(Asked { server, watch, client: None })
+                let watch = Watch::over(server.pid(), patience.hang);
+                Ok(Asked { server, watch, client: None, patience })
             }
             Err(error) => Err(error.to_string()),
         }
@@ -135,7 +156,7 @@ impl Asked {
 
     /// Asks on a connection of its own for each subject: see [`Asked::hang_up`].
     pub fn ask(&mut self, question: &Question) -> Outcome {
-        let Asked { server, watch, client } = self;
+        let Asked { server, watch, client, patience } = self;
         watch.during(|| {
             if client.is_none() {
                 match Client::connect(server, "demo", "postgres") {
@@ -144,7 +165,7 @@ impl Asked {
                 }
             }
             let Some(connected) = client else { return Outcome::Error(no_connection()) };
-            let mut settings = format!("RESET ALL; SET {STATEMENT_MAX}; ");
+            let mut settings = format!("RESET ALL; SET statement_timeout = {}; ", patience.statement_ms);
             for setting in question.settings {
                 settings.push_str(&format!("SET {setting}; "));
             }
@@ -165,8 +186,8 @@ impl Asked {
     }
 
     /// Whether it still answers a new client, if need be after some seconds (PostgreSQL starts its processes anew).
-    pub fn is_alive(&mut self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
+    pub fn is_alive(&mut self) -> bool {
+        let until = Instant::now() + self.patience.recovery;
         loop {
             let answer = self.watch.during(|| Client::connect(&self.server, "demo", "postgres")?.query("SELECT 1"));
             match answer {
@@ -194,9 +215,14 @@ impl Asked {
         self.server.log()
     }
 
-    /// Ends it at once, with every process of it.
+    /// Ends it at once, with every process of it; in PostgreSQL's immediate mode, so that its shared memory goes too.
     pub fn kill(&mut self) {
         self.client = None;
+        let _ = Command::new("sh").args(["-c", "kill -QUIT \"$0\"", &self.server.pid().to_string()]).status();
+        let until = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until && is_running(self.server.pid()) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         kill_family(self.server.pid());
         self.server.kill();
     }

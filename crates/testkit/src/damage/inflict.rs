@@ -1,8 +1,9 @@
 //! What happens to a file: chosen by a seed, applied to its bytes.
 
+use stegodon_format::btree::Opaque;
 use stegodon_format::checksum;
 use stegodon_format::ids::BlockNumber;
-use stegodon_format::page::{BLCKSZ, PageRef};
+use stegodon_format::page::{BLCKSZ, ItemId, PageRef};
 
 /// A seeded source of choices: a case names its seed.
 #[derive(Clone, Debug)]
@@ -55,11 +56,72 @@ pub enum Damage {
         /// The block that is gone.
         to: u64,
     },
+    /// A B-tree's page says something else than the rest of the index or its table; its checksum is right.
+    Contradict {
+        /// What it lies about.
+        what: &'static str,
+        /// Where, from the file's start.
+        at: u64,
+        /// What is written there.
+        bytes: Vec<u8>,
+    },
+}
+
+/// A page of an index that lies: about where a row is, a sibling, a child, its level or the root.
+fn contradict(random: &mut Random, file: &[u8]) -> Option<Damage> {
+    const SPECIAL: usize = BLCKSZ - 16;
+    let (pages, _) = file.as_chunks::<BLCKSZ>();
+    let blocks = pages.len() as u64;
+    let block = 1 + random.below(blocks.saturating_sub(1)) as usize;
+    let page = PageRef::new(pages.get(block)?);
+    let opaque = Opaque::read(page).ok()?;
+    let elsewhere = random.below(blocks + 2) as u32;
+    let word = |what, at: usize, word: u32| {
+        Some(Damage::Contradict { what, at: (block * BLCKSZ + at) as u64, bytes: word.to_le_bytes().to_vec() })
+    };
+    match random.below(10) {
+        0 => word("right link", SPECIAL + 4, elsewhere),
+        1 => word("right link to itself", SPECIAL + 4, block as u32),
+        2 => word("left link", SPECIAL, elsewhere),
+        3 => word("level", SPECIAL + 8, random.below(4) as u32),
+        4 => {
+            let bytes = elsewhere.to_le_bytes().to_vec();
+            let at = *random.pick(&[24 + 8, 24 + 12, 24 + 16, 24 + 20]);
+            Some(Damage::Contradict { what: "root or its level", at, bytes })
+        }
+        _ => {
+            let items: Vec<ItemId> = page.item_ids().map(|(_, id)| id).filter(|id| id.is_normal()).collect();
+            let id = items.get(random.below(items.len() as u64) as usize)?;
+            let at = (block * BLCKSZ + usize::from(id.offset())) as u64;
+            if !opaque.is_leaf() {
+                // A block number's high half comes first.
+                let bytes = vec![(elsewhere >> 16) as u8, 0, elsewhere as u8, (elsewhere >> 8) as u8];
+                return Some(Damage::Contradict { what: "downlink", at, bytes });
+            }
+            let near = random.below(3);
+            let far = *random.pick(&[near, 100, 0xFFFF]) as u16;
+            Some(match random.below(3) {
+                0 => Damage::Contradict { what: "heap block", at: at + 2, bytes: far.to_le_bytes().to_vec() },
+                1 => {
+                    let offset = 1 + random.below(250) as u16;
+                    Damage::Contradict { what: "line pointer", at: at + 4, bytes: offset.to_le_bytes().to_vec() }
+                }
+                _ => Damage::Contradict { what: "heap block and line pointer", at, bytes: vec![0xFF; 6] },
+            })
+        }
+    }
 }
 
 impl Damage {
-    /// A damage to a file of `len` bytes. Files of pages have their blocks damaged, and their headers often.
-    pub fn choose(random: &mut Random, len: u64, pages: bool) -> Self {
+    /// A damage to a file. Files of pages have their blocks damaged, and their headers often; a B-tree's pages may lie.
+    pub fn choose(random: &mut Random, file: &[u8], pages: bool, btree: bool) -> Self {
+        if btree
+            && random.below(3) == 0
+            && let Some(damage) = contradict(random, file)
+        {
+            return damage;
+        }
+        let len = file.len() as u64;
         let block = BLCKSZ as u64;
         let blocks = len / block;
         if !pages || blocks == 0 {
@@ -124,6 +186,15 @@ impl Damage {
                 let (from, to) = (*from as usize * block, *to as usize * block);
                 out.copy_within(from..from + block, to);
             }
+            Damage::Contradict { at, bytes, .. } => {
+                let at = *at as usize;
+                out[at..at + bytes.len()].copy_from_slice(bytes);
+                let number = at / block;
+                if let Some(page) = out.as_chunks_mut::<BLCKSZ>().0.get_mut(number) {
+                    let sum = checksum::page_checksum(PageRef::new(page), BlockNumber(number as u32));
+                    page[8..10].copy_from_slice(&sum.to_le_bytes());
+                }
+            }
         }
         out
     }
@@ -135,6 +206,7 @@ impl Damage {
             Damage::Zero { .. } => "zeroed",
             Damage::Flip(_) => "bits flipped",
             Damage::Swap(..) | Damage::Copy { .. } => "blocks misplaced",
+            Damage::Contradict { .. } => "contradictions",
         }
     }
 }

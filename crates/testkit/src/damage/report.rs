@@ -17,8 +17,10 @@ pub enum Verdict {
     SameError,
     /// The undamaged cluster's rows, where the judge fails or has others: what was damaged was not needed.
     Unharmed,
-    /// Errors with different SQLSTATEs.
+    /// XX001 or XX002 where the judge's error is another: the same fault met at another place, or checked for sooner.
     OtherError,
+    /// An error that does not say that data is damaged, nor what the judge says.
+    Misnamed,
     /// An error where the judge answers, crashes or hangs.
     Stricter,
     /// No judge was asked; an error.
@@ -36,13 +38,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    const ALL: [Verdict; 13] = [
+    const ALL: [Verdict; 14] = [
         Verdict::Detected,
         Verdict::Refused,
         Verdict::SameRows,
         Verdict::SameError,
         Verdict::Unharmed,
         Verdict::OtherError,
+        Verdict::Misnamed,
         Verdict::Stricter,
         Verdict::ErrorUnjudged,
         Verdict::RowsUnjudged,
@@ -91,7 +94,14 @@ impl Report {
         let sum = |verdicts: &[Verdict]| -> usize { verdicts.iter().map(|v| self.of(class, checksums, *v)).sum() };
         let good =
             sum(&[Verdict::Detected, Verdict::Refused, Verdict::SameRows, Verdict::SameError, Verdict::Unharmed]);
-        let other = sum(&[Verdict::OtherError, Verdict::Stricter, Verdict::Laxer, Verdict::OtherRows, Verdict::Missed]);
+        let other = sum(&[
+            Verdict::OtherError,
+            Verdict::Misnamed,
+            Verdict::Stricter,
+            Verdict::Laxer,
+            Verdict::OtherRows,
+            Verdict::Missed,
+        ]);
         if good + other == 0 { 1.0 } else { good as f64 / (good + other) as f64 }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stegodon_lab::Engine;
 
-use super::ask::{Asked, Outcome};
+use super::ask::{Asked, Outcome, Patience};
 use super::cluster::{Base, Copy};
 use super::inflict::{Damage, Random, invalid_blocks};
 use super::report::{Report, Verdict};
@@ -42,8 +42,16 @@ const JUDGE: &[(&str, &str)] = &[
     ("full_page_writes", "off"),
     ("max_parallel_workers_per_gather", "0"),
     ("jit", "off"),
-    ("log_min_messages", "log"),
+    // Files in its directory, which go with it even after a crash.
+    ("dynamic_shared_memory_type", "mmap"),
 ];
+
+/// With Stegodon: whatever the damage, it must end by itself.
+const PATIENCE: Patience =
+    Patience { statement_ms: 20_000, hang: Duration::from_secs(60), recovery: Duration::from_millis(200) };
+/// With the judge, who need not.
+const WITH_JUDGE: Patience =
+    Patience { statement_ms: 2000, hang: Duration::from_secs(8), recovery: Duration::from_secs(20) };
 
 struct Case<'a> {
     seed: u64,
@@ -78,18 +86,18 @@ fn case<'a>(seed: u64, all: &'a [Subject], base: &Base, taken: &[String]) -> Opt
     classes.dedup();
     let total: u64 = classes.iter().map(|c| weight(*c)).sum();
     let mut at = random.below(total);
-    let class = classes.iter().find(|class| {
-        let found = at < weight(**class);
-        at = at.saturating_sub(weight(**class));
+    let class = classes.iter().copied().find(|class| {
+        let found = at < weight(*class);
+        at = at.saturating_sub(weight(*class));
         found
     })?;
-    let of_class: Vec<&Subject> = all.iter().filter(|s| s.class == *class).collect();
+    let of_class: Vec<&Subject> = all.iter().filter(|s| s.class == class).collect();
     let subject = *random.pick(&of_class);
     if taken.contains(&subject.table) || (class.is_of_cluster() && !taken.is_empty()) {
         return None;
     }
     let whole = base.read(&subject.file);
-    let damage = Damage::choose(&mut random, whole.len() as u64, class.has_pages());
+    let damage = Damage::choose(&mut random, &whole, class.has_pages(), class == Class::Index);
     let bytes = damage.apply(&whole);
     let invalid = if class.has_pages() { invalid_blocks(&bytes, base.checksums) } else { Vec::new() };
     let invalid_leaves = invalid.iter().copied().filter(|block| is_live_leaf(&whole, *block)).collect();
@@ -103,10 +111,16 @@ struct Healthy {
     _copy: Copy,
 }
 
+impl Drop for Healthy {
+    fn drop(&mut self) {
+        self.server.kill();
+    }
+}
+
 impl Healthy {
     fn start(judge: &Engine, base: &Base) -> Self {
         let copy = base.owned(&[]);
-        let server = Asked::start(judge, &copy.directory, JUDGE).expect("the judge starts");
+        let server = Asked::start(judge, &copy.directory, JUDGE, WITH_JUDGE).expect("the judge starts");
         Self { server, answers: BTreeMap::new(), _copy: copy }
     }
 
@@ -182,11 +196,11 @@ fn play(
     }
     let ours = {
         let copy = base.linked(&files);
-        ask_all(&options.program, &copy.directory, SETTINGS, cases, Duration::ZERO)
+        ask_all(&options.program, &copy.directory, SETTINGS, cases, PATIENCE)
     };
     let theirs = judged.then(|| {
         let copy = base.owned(&files);
-        ask_all(judge, &copy.directory, JUDGE, cases, Duration::from_secs(20))
+        ask_all(judge, &copy.directory, JUDGE, cases, WITH_JUDGE)
     });
     report.memory_peak_kb = report.memory_peak_kb.max(ours.memory_peak_kb);
     let mut remark = |case: &Case<'_>, verdict: Verdict, text: String| {
@@ -238,6 +252,10 @@ fn play(
     for (number, case) in cases.iter().enumerate() {
         for (at, question) in case.subject.questions.iter().enumerate() {
             let Some(our) = ours.outcomes.get(&(number, at)) else { continue };
+            // PostgreSQL 18 fails to plan a range over a "char" column even in health.
+            if healthy.answer(question).state().is_some() {
+                continue;
+            }
             let their = theirs.as_ref().map(|theirs| match (&theirs.refused, theirs.outcomes.get(&(number, at))) {
                 (Some(why), _) => Their::Refused(why),
                 (None, Some(outcome)) => Their::Says(outcome),
@@ -292,10 +310,14 @@ fn judge_answer(case: &Case<'_>, question: &Question, our: &Outcome, their: Opti
         }
     }
     if !must_detect(case, question).is_empty() {
-        // A relation that cannot even be planned for may fail before the page is met.
-        if !matches!(our, Outcome::Error(f) if case.subject.class == Class::Catalog && f.state.starts_with("XX")) {
-            return (Verdict::Missed, format!("blocks {:?}: {our}", must_detect(case, question)));
-        }
+        // Other damage may be met before the page is: what lies around it is damaged too.
+        return match our.state() {
+            Some("XX001" | "XX002") => (Verdict::Detected, String::new()),
+            Some(state) if case.subject.class == Class::Catalog && state.starts_with("XX") => {
+                (Verdict::Detected, String::new())
+            }
+            _ => (Verdict::Missed, format!("blocks {:?}: {our}", must_detect(case, question))),
+        };
     }
     match (our, their) {
         (Outcome::Error(_), None) => (Verdict::ErrorUnjudged, String::new()),
@@ -322,12 +344,16 @@ fn judge_answer(case: &Case<'_>, question: &Question, our: &Outcome, their: Opti
             }
         }
         (Outcome::Error(a), Some(Their::Says(theirs @ Outcome::Error(b)))) => {
-            if a.state == b.state {
+            // Of a file that cannot be, PostgreSQL says what the last system call left in errno.
+            let file = "could not open file";
+            if a.state == b.state || (a.message.starts_with(file) && b.message.starts_with(file)) {
                 (Verdict::SameError, String::new())
             } else if b.state.starts_with("08") || b.state.starts_with("57") {
                 (Verdict::Stricter, format!("{our}; the judge crashed"))
             } else {
-                (Verdict::OtherError, format!("{our}; the judge: {theirs}"))
+                let named = matches!(a.state.as_str(), "XX001" | "XX002");
+                let verdict = if named { Verdict::OtherError } else { Verdict::Misnamed };
+                (verdict, format!("{our}; the judge: {theirs}"))
             }
         }
     }
@@ -350,10 +376,10 @@ fn ask_all(
     directory: &std::path::Path,
     settings: &[(&str, &str)],
     cases: &[Case<'_>],
-    patience: Duration,
+    patience: Patience,
 ) -> Said {
     let mut said = Said::default();
-    let mut asked = match Asked::start(engine, directory, settings) {
+    let mut asked = match Asked::start(engine, directory, settings, patience) {
         Ok(asked) => asked,
         Err(refusal) => {
             said.panicked = refusal.contains("panicked at");
@@ -368,7 +394,7 @@ fn ask_all(
             let broken = outcome.state().is_some_and(|state| state.starts_with("08") || state.starts_with("57P"));
             said.outcomes.insert((number, at), outcome);
             // Where a catalog is damaged nobody may connect at all; the process must live.
-            if broken && !asked.is_alive(patience) {
+            if broken && !asked.is_alive() {
                 said.dead = true;
                 break 'cases;
             }
@@ -376,7 +402,7 @@ fn ask_all(
         asked.hang_up();
     }
     let catalogs = cases.iter().any(|case| case.subject.class.is_of_cluster());
-    if !said.dead && !catalogs && !asked.is_alive(patience) {
+    if !said.dead && !catalogs && !asked.is_alive() {
         said.dead = true;
     }
     said.hung = asked.hung();

@@ -69,7 +69,10 @@ pub static CHAR: TypeOps = TypeOps {
 };
 
 fn text_out(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
-    out.extend_from_slice(get::bytes(ty, v)?);
+    let bytes = get::bytes(ty, v)?;
+    // No valid text has a NUL. Of a damaged one PostgreSQL prints what a C string has.
+    let printed = std::ffi::CStr::from_bytes_until_nul(bytes).map_or(bytes, std::ffi::CStr::to_bytes);
+    out.extend_from_slice(printed);
     Ok(())
 }
 
