@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 use stegodon_buffer::{BufferPool, PoolOptions};
 use stegodon_format::ids::{GLOBAL_TABLESPACE, Oid, RelFileLocator, RelFileNumber};
 use stegodon_format::relmap::RelationMap;
+use stegodon_format::version::Version;
 use stegodon_io::{DataDirectory, IoMethod, RelationFiles, SyncMethod, WorkerMethod};
 use stegodon_txn::{Snapshot, Transactions, VisibilityChecker};
 use stegodon_types::{SqlError, SqlResult, SqlState};
@@ -132,9 +133,11 @@ impl Storage {
         Some(RelFileLocator { tablespace: GLOBAL_TABLESPACE, database: Oid::INVALID, number })
     }
 
-    /// The relation map of a database.
+    /// The relation map of a database, whose directory must be of the cluster's version.
     pub fn database_map(&self, tablespace: Oid, database: Oid) -> SqlResult<RelationMap> {
-        relation_map(&self.directory, &self.directory.database_path(tablespace, database))
+        let within = self.directory.database_path(tablespace, database);
+        check_version(&self.directory, &within)?;
+        relation_map(&self.directory, &within)
     }
 
     /// Fails with 57P01 once a postmaster has been started on the directory: its pages may change under us.
@@ -163,8 +166,38 @@ fn control_modified(directory: &DataDirectory) -> Option<SystemTime> {
 fn relation_map(directory: &DataDirectory, within: &str) -> SqlResult<RelationMap> {
     let name = format!("{within}/pg_filenode.map");
     let content = directory.read_file(&name)?;
-    RelationMap::parse(&content, directory.version()).map_err(|e| {
-        SqlError::new(SqlState::DataCorrupted, format!("relation mapping file \"{name}\" contains invalid data"))
-            .detail(e.to_string())
+    let wanted = directory.version().relation_map_size();
+    if content.len() < wanted {
+        let message = format!("could not read file \"{name}\": read {} of {wanted}", content.len());
+        return Err(SqlError::new(SqlState::DataCorrupted, message));
+    }
+    RelationMap::parse(&content, directory.version()).map_err(|error| {
+        let what = match error {
+            stegodon_format::Error::ChecksumMismatch { .. } => "incorrect checksum",
+            _ => "invalid data",
+        };
+        // PostgreSQL gives it no SQLSTATE of its own.
+        SqlError::new(SqlState::InternalError, format!("relation mapping file \"{name}\" contains {what}"))
+            .detail(error.to_string())
     })
+}
+
+/// That a database's directory says that it is of the cluster's version.
+fn check_version(directory: &DataDirectory, within: &str) -> SqlResult<()> {
+    let name = format!("{within}/PG_VERSION");
+    let invalid = |detail: String| {
+        let message = format!("\"{within}\" is not a valid data directory");
+        Err(SqlError::new(SqlState::InvalidParameterValue, message).detail(detail))
+    };
+    let Some(content) = directory.read_file_if_exists(&name)? else {
+        return invalid(format!("File \"{name}\" is missing."));
+    };
+    match Version::from_pg_version(&content) {
+        Ok(version) if version == directory.version() => Ok(()),
+        Err(_) if !content.trim_ascii_start().first().is_some_and(u8::is_ascii_digit) => {
+            invalid(format!("File \"{name}\" does not contain valid data."))
+        }
+        _ => Err(SqlError::new(SqlState::InvalidParameterValue, "database files are incompatible with server")
+            .detail(format!("\"{name}\" is not of version {}, which the cluster is of.", directory.version().major()))),
+    }
 }

@@ -34,16 +34,18 @@ impl Version {
     /// The versions whose directories are accepted.
     pub const SUPPORTED: &'static [Version] = &[Version::V18];
 
-    /// From the content of the file `PG_VERSION`: the major version and a newline.
+    /// From the content of a file `PG_VERSION`: the major version and a newline. As in PostgreSQL, what follows the number
+    /// does not matter.
     pub fn from_pg_version(content: &[u8]) -> Result<Version> {
         let text = String::from_utf8_lossy(content);
-        let text = text.trim();
-        let version = match text {
+        let text = text.trim_ascii_start();
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let version = match text.get(..digits).unwrap_or_default() {
             "15" => Version::V15,
             "16" => Version::V16,
             "17" => Version::V17,
             "18" => Version::V18,
-            other => return Err(Error::UnsupportedVersion(other.chars().take(16).collect())),
+            other => return Err(Error::UnsupportedVersion(other.to_owned())),
         };
         version.supported()
     }
@@ -129,7 +131,7 @@ impl Version {
     }
 
     /// The size of `pg_filenode.map` in bytes.
-    pub(crate) const fn relation_map_size(self) -> usize {
+    pub const fn relation_map_size(self) -> usize {
         match self {
             // Padded to a sector.
             Version::V15 => 512,

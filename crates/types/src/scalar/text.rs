@@ -10,6 +10,8 @@ use crate::scalar::exactly;
 use crate::settings::Encoding;
 use crate::{Collation, Datum, SqlError, SqlResult, SqlState, TypeContext, TypeDesc, TypeOps, ValueRef, hash, key};
 
+/// The longest `n` of `char(n)`.
+const LENGTH_MAX: usize = 10_485_760;
 /// What a varlena typmod of a character type has on top of the length.
 pub const TYPMOD_HEADER: i32 = 4;
 /// Bytes of a `name`, its NUL included.
@@ -67,7 +69,10 @@ pub static CHAR: TypeOps = TypeOps {
 };
 
 fn text_out(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
-    out.extend_from_slice(get::bytes(ty, v)?);
+    let bytes = get::bytes(ty, v)?;
+    // No valid text has a NUL. Of a damaged one PostgreSQL prints what a C string has.
+    let printed = std::ffi::CStr::from_bytes_until_nul(bytes).map_or(bytes, std::ffi::CStr::to_bytes);
+    out.extend_from_slice(printed);
     Ok(())
 }
 
@@ -163,6 +168,10 @@ pub fn apply_bpchar(encoding: Encoding, text: &[u8], typmod: i32, explicit: bool
     let limit = (typmod - TYPMOD_HEADER) as usize;
     let chars = char_count(encoding, text);
     if chars <= limit {
+        if limit > LENGTH_MAX {
+            // No declaration makes such a length; a damaged catalog may.
+            return Err(SqlError::new(SqlState::InternalError, format!("invalid memory alloc request size {limit}")));
+        }
         let mut padded = text.to_vec();
         padded.resize(text.len() + (limit - chars), b' ');
         return Ok(padded);
