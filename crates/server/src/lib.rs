@@ -9,6 +9,7 @@ mod connection;
 mod cursor;
 mod encode;
 mod explain;
+mod hba;
 mod info;
 mod listen;
 mod planning;
