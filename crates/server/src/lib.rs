@@ -4,6 +4,8 @@
 //! and knows no protocol; [`serve`] listens, authenticates and drives sessions over connections (`connection`).
 #![forbid(unsafe_code)]
 
+mod auth;
+mod certificate;
 mod cluster;
 mod connection;
 mod cursor;
@@ -12,12 +14,17 @@ mod explain;
 mod hba;
 mod info;
 mod listen;
+mod lobby;
+mod packet;
 mod planning;
 mod portal;
 mod run;
 mod scram;
 mod session;
+mod socket;
 mod startup;
+mod statements;
+mod tls;
 mod wire;
 
 pub use cluster::Cluster;

@@ -81,11 +81,6 @@ impl HostRules {
     ) -> Result<bool, String> {
         ident::may_be(&self.ident, map, system_user, user, is_member)
     }
-
-    /// Whether a rule could ask for a client's certificate.
-    pub(crate) fn asks_for_certificates(&self) -> bool {
-        self.rules.iter().any(|rule| rule.client_cert != ClientCert::No)
-    }
 }
 
 fn without_file() -> Vec<Rule> {
