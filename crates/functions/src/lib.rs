@@ -54,4 +54,5 @@ pub use context::{EvalContext, Fork, NoSession, Session, SubPlans};
 pub use evaluator::{Evaluator, evaluate_all};
 pub use fold::{FoldMode, contains_mutable, contains_volatile, fold, is_strict, negate, try_fold, volatility};
 pub use kernel::{Call, CallInfo, KernelFn, kernel_exists, kernel_oids};
+pub use kernels::Pattern;
 pub use srf::{SetFunction, SetFunctionPlan, set_function_exists};

@@ -22,8 +22,8 @@ use stegodon_types::SqlResult;
 /// Plans older than this are made anew.
 const AGE_MAX: Duration = Duration::from_secs(10);
 /// Bounds of a session's memory of texts: when they are reached, all are forgotten.
-const TEXTS_MAX: usize = 64;
-const TEXT_BYTES_MAX: usize = 32 << 10;
+const TEXTS_MAX: usize = 32;
+const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// A plan and what it was made for.
 #[derive(Clone, Debug)]
@@ -65,6 +65,13 @@ pub struct Raw {
     pub parsed: ParsedStatement,
     /// Its plan.
     pub(crate) plan: Arc<PlanSlot>,
+}
+
+impl Raw {
+    /// How long its text is.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.parsed.end.saturating_sub(self.parsed.start)
+    }
 }
 
 /// The texts of a session.

@@ -116,7 +116,7 @@ impl Run {
             }
             Statement::SetConstraints => command("SET CONSTRAINTS"),
             Statement::Prepare { name, param_types, statement } => {
-                if session.prepared.contains_key(name) {
+                if session.prepared.contains(name) {
                     let message = format!("prepared statement \"{name}\" already exists");
                     return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message));
                 }
@@ -126,7 +126,8 @@ impl Run {
                     param_types: param_types.clone(),
                     plan: Arc::default(),
                 };
-                session.prepared.insert(name.clone(), Arc::new(inner));
+                let text_bytes = prepared.parsed.as_ref().map_or(0, |raw| raw.text_bytes());
+                session.prepared.insert(name.clone(), Arc::new(inner), text_bytes)?;
                 command("PREPARE")
             }
             Statement::Execute { name, .. } => {
@@ -142,7 +143,7 @@ impl Run {
                 match name {
                     None => session.prepared.clear(),
                     Some(name) => {
-                        if session.prepared.remove(name).is_none() {
+                        if !session.prepared.remove(name) {
                             let message = format!("prepared statement \"{name}\" does not exist");
                             return Err(SqlError::new(SqlState::InvalidSqlStatementName, message));
                         }

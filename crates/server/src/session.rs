@@ -18,10 +18,11 @@ use stegodon_sql::{AnalyzeContext, ParamTypes, Statement};
 use stegodon_types::settings::Encoding;
 use stegodon_types::{Datum, FormatSettings, SqlError, SqlResult, SqlState, TypeContext};
 
-use crate::cluster::{Cluster, now_us};
+use crate::cluster::{Cluster, KEY_BYTES, now_us};
 use crate::info::SessionInfo;
 use crate::plans::{PlanSlot, Raw, Texts};
 use crate::portal::Portal;
+use crate::statements::Statements;
 
 /// Where a session stands towards a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub struct Session {
     pub(crate) encoding: Encoding,
     pub(crate) pid: i32,
     /// The key that cancels this session.
-    pub(crate) secret: i32,
+    pub(crate) secret: [u8; KEY_BYTES],
     pub(crate) cancel: Arc<CancelFlag>,
     pub(crate) transaction: Transaction,
     pub(crate) transaction_start_us: i64,
@@ -78,9 +79,11 @@ pub struct Session {
     pub(crate) has_queried: bool,
     /// Names of savepoints, the innermost last.
     pub(crate) savepoints: Vec<String>,
-    pub(crate) prepared: HashMap<String, Arc<Prepared>>,
+    pub(crate) prepared: Statements,
     pub(crate) portals: HashMap<String, Portal>,
     pub(crate) notices: Vec<Notice>,
+    /// The statement at hand has a long text.
+    pub(crate) is_long: bool,
     texts: Texts,
     /// The last [`Session::format`], and what it was made from.
     made_format: Mutex<Option<(u64, i64, Arc<FormatSettings>)>>,
@@ -88,6 +91,8 @@ pub struct Session {
 
 /// The privilege bit of CONNECT (`ACL_CONNECT`).
 const CONNECT: u64 = 1 << 11;
+/// What marks a database whose DROP was interrupted (`DATCONNLIMIT_INVALID_DB`).
+const INVALID_DATABASE: i32 = -2;
 /// PostgreSQL's numbers of the encodings that are served.
 const UTF8: i32 = 6;
 const SQL_ASCII: i32 = 0;
@@ -116,8 +121,9 @@ impl Session {
             settings.set_at_start(name, value, Source::Client, None)?;
         }
         let cancel = Arc::new(CancelFlag::default());
-        let (pid, secret) = cluster.register(&cancel);
         let (path_source, view) = view(&catalog, &settings, role.oid)?;
+        // Last: what is registered is forgotten with the session.
+        let (pid, secret) = cluster.register(&cancel, &role, &catalog)?;
         Ok(Self {
             cluster: Arc::clone(cluster),
             view,
@@ -133,9 +139,10 @@ impl Session {
             transaction_start_us: now_us(),
             has_queried: false,
             savepoints: Vec::new(),
-            prepared: HashMap::new(),
+            prepared: Statements::default(),
             portals: HashMap::new(),
             notices: Vec::new(),
+            is_long: false,
             texts: Texts::default(),
             made_format: Mutex::default(),
         })
@@ -343,6 +350,11 @@ fn admit(catalog: &Catalog, role: &Role) -> SqlResult<Encoding> {
     if !role.can_login {
         let message = format!("role \"{}\" is not permitted to log in", role.name);
         return Err(SqlError::new(SqlState::InvalidAuthorizationSpecification, message));
+    }
+    if database.connection_limit == INVALID_DATABASE {
+        let message = format!("cannot connect to invalid database \"{}\"", database.name);
+        let error = SqlError::new(SqlState::ObjectNotInPrerequisiteState, message);
+        return Err(error.hint("Use DROP DATABASE to drop invalid databases."));
     }
     if !database.allow_connections {
         let message = format!("database \"{}\" is not currently accepting connections", database.name);
