@@ -25,9 +25,14 @@ unsafe impl Send for FrameMemory {}
 unsafe impl Sync for FrameMemory {}
 
 impl FrameMemory {
-    pub(crate) fn new(frames: usize) -> Result<Self> {
-        let bytes = frames.checked_mul(BLCKSZ).filter(|&bytes| bytes > 0).ok_or(Error::Memory { bytes: usize::MAX })?;
-        let slack = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
+    /// Memory for `frames` frames, in huge pages, and behind them for `reserve` frames in small ones.
+    pub(crate) fn new(frames: usize, reserve: usize) -> Result<Self> {
+        let too_much = Error::Memory { bytes: usize::MAX };
+        let bytes = frames.checked_add(reserve).and_then(|all| all.checked_mul(BLCKSZ)).filter(|&bytes| bytes > 0);
+        let bytes = bytes.ok_or(too_much)?;
+        // A small pool must not cost more than its size: whole huge pages only.
+        let huge_bytes = frames * BLCKSZ / HUGE_PAGE * HUGE_PAGE;
+        let slack = if huge_bytes > 0 { HUGE_PAGE } else { 0 };
         let mapped_bytes = bytes.checked_add(slack).ok_or(Error::Memory { bytes })?;
         // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory in use. It is not
         // `alloc_zeroed` because that writes to every page where the alignment is more than malloc's own.
@@ -50,7 +55,7 @@ impl FrameMemory {
         let base = unsafe { mapping.add(lead) };
         if slack > 0 {
             // SAFETY: advice about a range that was just mapped. Where the kernel does not take it, nothing changes.
-            unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+            unsafe { libc::madvise(base.as_ptr().cast(), huge_bytes, libc::MADV_HUGEPAGE) };
         }
         Ok(Self { base, bytes, mapping, mapped_bytes })
     }

@@ -240,9 +240,10 @@ impl<S: PageSource> BtreeScan<S> {
         }
     }
 
-    /// [`BtreeScan::poll_next`] as a future.
+    /// [`BtreeScan::poll_next`] as a future. Dropped before it is ready, it leaves nothing wanted behind.
     pub async fn next(&mut self) -> SqlResult<bool> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
+        let next = WantsNext { scan: self };
+        std::future::poll_fn(|cx| next.scan.poll_next(cx)).await
     }
 
     /// Where decoding a tuple failed below, index and block are not known yet.
@@ -508,5 +509,16 @@ impl<S: PageSource> BtreeScan<S> {
         } else {
             Err(SqlError::internal("index tuples wanted from a scan that does not keep them"))
         }
+    }
+}
+
+/// A wait for the next batch, perhaps given up.
+struct WantsNext<'a, S: PageSource> {
+    scan: &'a mut BtreeScan<S>,
+}
+
+impl<S: PageSource> Drop for WantsNext<'_, S> {
+    fn drop(&mut self) {
+        self.scan.source.forget_read();
     }
 }

@@ -89,6 +89,30 @@ impl Report {
         self.verdicts.get(&(class, checksums)).and_then(|counts| counts.get(&verdict)).copied().unwrap_or(0)
     }
 
+    /// Fails where something was not met as it must be, or too little was.
+    ///
+    /// # Panics
+    ///
+    /// If so, with the remarks.
+    pub fn assert_floors(&self) {
+        let of = |wanted: &[Verdict]| -> Vec<&str> {
+            self.remarks.iter().filter(|(verdict, _)| wanted.contains(verdict)).map(|(_, line)| line.as_str()).collect()
+        };
+        let wrong = of(&[Verdict::Fault, Verdict::Missed, Verdict::OtherRows]);
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+        // Without a catalog's rows PostgreSQL cannot even plan what we can: that is no wrong answer.
+        let lax = of(&[Verdict::Laxer, Verdict::Misnamed]);
+        let lax: Vec<&&str> = lax.iter().filter(|line| !line.contains(" Catalog ")).collect();
+        assert!(lax.is_empty(), "{} too lax or misnamed:\n{lax:#?}", lax.len());
+        for (class, checksums) in self.verdicts.keys() {
+            let (share, floor) = (self.agreement(*class, *checksums), floor(*class, *checksums));
+            assert!(
+                share >= floor,
+                "{class:?}, checksums {checksums}: {share:.3} as the judge, at least {floor} wanted"
+            );
+        }
+    }
+
     /// The share of answers about judged cases that are exactly the judge's, or detections: 0 to 1; 1 where there is none.
     pub fn agreement(&self, class: Class, checksums: bool) -> f64 {
         let sum = |verdicts: &[Verdict]| -> usize { verdicts.iter().map(|v| self.of(class, checksums, *v)).sum() };
@@ -124,5 +148,16 @@ impl std::fmt::Display for Report {
             writeln!(f, "{class:?}, {sums} ({}): {}", sorts.join(", "), verdicts.join(", "))?;
         }
         Ok(())
+    }
+}
+
+/// How many of a class's answers must be the judge's own or a detection. The others are errors where the judge reads on
+/// unchecked, or another error of damage.
+fn floor(class: Class, checksums: bool) -> f64 {
+    match (class, checksums) {
+        (Class::Catalog, _) => 0.3,
+        (Class::VisibilityMap, _) => 0.5,
+        (_, true) => 0.9,
+        (_, false) => 0.5,
     }
 }
