@@ -55,6 +55,26 @@ impl Version {
         }
     }
 
+    /// `server_version`: the minor release that answers are compared with. A directory does not say which it was made by.
+    pub const fn server_version(self) -> &'static str {
+        match self {
+            Version::V15 => "15.18",
+            Version::V16 => "16.14",
+            Version::V17 => "17.10",
+            Version::V18 => "18.4",
+        }
+    }
+
+    /// `server_version_num`
+    pub const fn server_version_num(self) -> u32 {
+        match self {
+            Version::V15 => 150_018,
+            Version::V16 => 160_014,
+            Version::V17 => 170_010,
+            Version::V18 => 180_004,
+        }
+    }
+
     /// `CATALOG_VERSION_NO`: the version of the system catalogs' content.
     pub const fn catalog_version(self) -> u32 {
         match self {

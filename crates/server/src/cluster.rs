@@ -16,6 +16,7 @@ use stegodon_format::ids::Oid;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use crate::hba::HostRules;
+use crate::plans::Texts;
 use crate::tls::Tls;
 
 /// The role that `initdb` makes.
@@ -57,6 +58,7 @@ pub struct Cluster {
     tls: Option<Tls>,
     next_pid: AtomicI32,
     sessions: Mutex<HashMap<i32, Registered>>,
+    texts: Texts,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -81,6 +83,9 @@ impl Cluster {
             io_workers: usize::try_from(settings.int("io_workers")).unwrap_or(3).clamp(1, 64),
         };
         let storage = Storage::open(directory, &options)?;
+        let version = storage.directory().version();
+        settings.set_internal("server_version", version.server_version())?;
+        settings.set_internal("server_version_num", &version.server_version_num().to_string())?;
         settings.set_internal("data_directory", &directory.display().to_string())?;
         let checksums = storage.directory().control().data_checksum_version != 0;
         settings.set_internal("data_checksums", if checksums { "on" } else { "off" })?;
@@ -95,6 +100,7 @@ impl Cluster {
             tls,
             next_pid: AtomicI32::new(1),
             sessions: Mutex::new(HashMap::new()),
+            texts: Texts::default(),
         }))
     }
 
@@ -111,6 +117,11 @@ impl Cluster {
     /// When it was opened, in microseconds since 2000.
     pub fn started_us(&self) -> i64 {
         self.started_us
+    }
+
+    /// What is remembered of statements.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
     }
 
     /// Who may connect.

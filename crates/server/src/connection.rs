@@ -449,10 +449,14 @@ impl Connection {
     }
 
     fn close(&mut self, kind: u8, name: &str) -> SqlResult<()> {
-        if kind == b'S' {
-            self.session.prepared.remove(name);
-        } else {
-            self.session.portals.remove(name);
+        match kind {
+            b'S' => {
+                self.session.prepared.remove(name);
+            }
+            b'P' => {
+                self.session.portals.remove(name);
+            }
+            other => return Err(violation(format!("invalid CLOSE message subtype {other}"))),
         }
         self.wire.send(&PgWireBackendMessage::CloseComplete(CloseComplete::new()))
     }

@@ -1,19 +1,22 @@
-//! What a session remembers of its statements: their raw trees by text, and of those without parameters the last plan.
+//! What is remembered of statements: their raw trees by text, and of those without parameters the last plan.
 //!
 //! ```text
-//!   text ─▸ raw trees (what the text says, whatever the settings)
-//!             └ plan: used again where analysis gives the very same query, no setting has changed since, and it is young
+//!   database, text ─▸ raw trees (what the text says, whatever the settings)
+//!                       └ plan: used again where analysis gives the very same query, for the same role under the same
+//!                         settings, while it is young
 //! ```
 //!
-//! Nothing that depends on the moment is remembered: the text is analysed anew each time, and the plan is compared by the
-//! analysed query, in which constants like `'now'` are values. Results are never remembered. The directory is at rest, so
-//! catalogs and statistics do not change. Estimates may have looked at the clock; hence the age.
+//! Sessions share it, so that a thousand idle ones that asked the same hold it once. Nothing that depends on the moment is
+//! remembered: the text is analysed anew each time, and the plan is compared by the analysed query, in which constants like
+//! `'now'` are values. Results are never remembered. The directory is at rest, so catalogs and statistics do not change.
+//! Estimates may have looked at the clock; hence the age.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use stegodon_format::ids::Oid;
 use stegodon_nodes::Query;
 use stegodon_plan::node::{PlannedStatement, ResultColumn};
 use stegodon_sql::ParsedStatement;
@@ -21,15 +24,26 @@ use stegodon_types::SqlResult;
 
 /// Plans older than this are made anew.
 const AGE_MAX: Duration = Duration::from_secs(10);
-/// Bounds of a session's memory of texts: when they are reached, all are forgotten.
-const TEXTS_MAX: usize = 32;
-const TEXT_BYTES_MAX: usize = 8 << 10;
+/// Bounds of what is remembered: when they are reached, all is forgotten.
+const TEXTS_MAX: usize = 1024;
+const TEXT_BYTES_MAX: usize = 256 << 10;
+/// Longer texts are not remembered.
+const ONE_TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// Whose plan it is, made under which settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Circumstances {
+    /// The role.
+    pub(crate) user: Oid,
+    /// A digest of the settings.
+    pub(crate) settings: u64,
+}
 
 /// A plan and what it was made for.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
-    /// The settings' generation.
-    pub(crate) generation: u64,
+    /// For whom.
+    pub(crate) circumstances: Circumstances,
     /// The query, as analysed.
     pub(crate) query: Query,
     /// Its plan.
@@ -45,10 +59,10 @@ pub(crate) struct Kept {
 pub struct PlanSlot(Mutex<Option<Arc<Kept>>>);
 
 impl PlanSlot {
-    /// The plan, if it is one of this query under these settings.
-    pub(crate) fn find(&self, generation: u64, query: &Query) -> Option<Arc<Kept>> {
+    /// The plan, if it is one of this query in these circumstances.
+    pub(crate) fn find(&self, circumstances: Circumstances, query: &Query) -> Option<Arc<Kept>> {
         let kept = self.0.lock().clone()?;
-        let fits = kept.generation == generation && kept.made.elapsed() < AGE_MAX && kept.query == *query;
+        let fits = kept.circumstances == circumstances && kept.made.elapsed() < AGE_MAX && kept.query == *query;
         fits.then_some(kept)
     }
 
@@ -74,35 +88,45 @@ impl Raw {
     }
 }
 
-/// The texts of a session.
+type Statements = Arc<[Arc<Raw>]>;
+
+/// The texts of a cluster's sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
-    known: HashMap<Box<str>, Arc<[Arc<Raw>]>>,
+pub(crate) struct Texts(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By database: the same OIDs are other things in another.
+    databases: HashMap<Oid, HashMap<Box<str>, Statements>>,
+    texts: usize,
     bytes: usize,
 }
 
 impl Texts {
     /// The statements of a text.
-    pub(crate) fn parse(&mut self, sql: &str) -> SqlResult<Arc<[Arc<Raw>]>> {
-        if let Some(known) = self.known.get(sql) {
+    pub(crate) fn parse(&self, database: Oid, sql: &str) -> SqlResult<Statements> {
+        if let Some(known) = self.0.lock().databases.get(&database).and_then(|texts| texts.get(sql)) {
             return Ok(Arc::clone(known));
         }
         let raw = |parsed| Arc::new(Raw { parsed, plan: Arc::default() });
-        let statements: Arc<[Arc<Raw>]> = stegodon_sql::parse(sql)?.into_iter().map(raw).collect();
-        if sql.len() <= TEXT_BYTES_MAX {
-            if self.known.len() == TEXTS_MAX || self.bytes + sql.len() > TEXT_BYTES_MAX {
-                self.known.clear();
-                self.bytes = 0;
-            }
-            self.bytes += sql.len();
-            self.known.insert(sql.into(), Arc::clone(&statements));
+        let statements: Statements = stegodon_sql::parse(sql)?.into_iter().map(raw).collect();
+        if sql.len() <= ONE_TEXT_BYTES_MAX {
+            self.0.lock().keep(database, sql, &statements);
         }
         Ok(statements)
     }
+}
 
-    /// Forgets all.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+impl Known {
+    fn keep(&mut self, database: Oid, sql: &str, statements: &Statements) {
+        if self.texts >= TEXTS_MAX || self.bytes + sql.len() > TEXT_BYTES_MAX {
+            *self = Self::default();
+        }
+        let texts = self.databases.entry(database).or_default();
+        if texts.insert(sql.into(), Arc::clone(statements)).is_none() {
+            self.texts += 1;
+            self.bytes += sql.len();
+        }
     }
 }
 
@@ -113,17 +137,20 @@ mod tests {
 
     #[test]
     fn texts_are_remembered_within_bounds() {
-        let mut texts = Texts::default();
-        let first = texts.parse("SELECT 1; SELECT 2").unwrap();
+        let texts = Texts::default();
+        let parse = |database, sql: &str| texts.parse(Oid(database), sql);
+        let first = parse(1, "SELECT 1; SELECT 2").unwrap();
         assert_eq!(first.len(), 2);
-        assert!(Arc::ptr_eq(&first, &texts.parse("SELECT 1; SELECT 2").unwrap()));
-        for n in 0..200 {
-            texts.parse(&format!("SELECT {n}")).unwrap();
-            assert!(texts.known.len() <= TEXTS_MAX && texts.bytes <= TEXT_BYTES_MAX);
+        assert!(Arc::ptr_eq(&first, &parse(1, "SELECT 1; SELECT 2").unwrap()));
+        assert!(!Arc::ptr_eq(&first, &parse(2, "SELECT 1; SELECT 2").unwrap()), "another database");
+        for n in 0..3000 {
+            parse(1, &format!("SELECT {n}")).unwrap();
+            let known = texts.0.lock();
+            assert!(known.texts <= TEXTS_MAX && known.bytes <= TEXT_BYTES_MAX);
         }
-        let long = format!("SELECT '{}'", "x".repeat(TEXT_BYTES_MAX));
-        texts.parse(&long).unwrap();
-        assert!(!texts.known.contains_key(long.as_str()));
-        assert!(texts.parse("SELECT FROM WHERE").is_err());
+        let before = texts.0.lock().bytes;
+        parse(1, &format!("SELECT '{}'", "x".repeat(ONE_TEXT_BYTES_MAX))).unwrap();
+        assert_eq!(texts.0.lock().bytes, before);
+        assert!(parse(1, "SELECT FROM WHERE").is_err());
     }
 }

@@ -213,8 +213,8 @@ pub(crate) fn start_query(
     plan: Option<&PlanSlot>,
 ) -> SqlResult<Rows> {
     let plan = plan.filter(|_| params.is_empty() && !cursor);
-    let generation = session.settings.read().generation();
-    if let Some(kept) = plan.and_then(|plan| plan.find(generation, query)) {
+    let circumstances = session.circumstances();
+    if let Some(kept) = plan.and_then(|plan| plan.find(circumstances, query)) {
         session.has_queried = true;
         return Rows::of_plan(session, &kept.planned, Arc::clone(&kept.columns), params, false);
     }
@@ -226,7 +226,7 @@ pub(crate) fn start_query(
     let planned = Arc::new(crate::planning::plan(session, &rewritten.query, &params, cursor)?);
     if let Some(plan) = plan {
         let (planned, columns, made) = (Arc::clone(&planned), Arc::clone(&columns), Instant::now());
-        plan.keep(Kept { generation, query: query.clone(), planned, columns, made });
+        plan.keep(Kept { circumstances, query: query.clone(), planned, columns, made });
     }
     Rows::of_plan(session, &planned, columns, params, false)
 }

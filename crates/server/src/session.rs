@@ -20,7 +20,7 @@ use stegodon_types::{Datum, FormatSettings, SqlError, SqlResult, SqlState, TypeC
 
 use crate::cluster::{Cluster, KEY_BYTES, now_us};
 use crate::info::SessionInfo;
-use crate::plans::{PlanSlot, Raw, Texts};
+use crate::plans::{Circumstances, PlanSlot, Raw};
 use crate::portal::Portal;
 use crate::statements::Statements;
 
@@ -84,7 +84,8 @@ pub struct Session {
     pub(crate) notices: Vec<Notice>,
     /// The statement at hand has a long text.
     pub(crate) is_long: bool,
-    texts: Texts,
+    /// The settings' digest, and the generation that it is of.
+    digest: Mutex<Option<(u64, u64)>>,
     /// The last [`Session::format`], and what it was made from.
     made_format: Mutex<Option<(u64, i64, Arc<FormatSettings>)>>,
 }
@@ -143,7 +144,7 @@ impl Session {
             portals: HashMap::new(),
             notices: Vec::new(),
             is_long: false,
-            texts: Texts::default(),
+            digest: Mutex::default(),
             made_format: Mutex::default(),
         })
     }
@@ -190,9 +191,22 @@ impl Session {
         format
     }
 
+    /// Who plans, under which settings.
+    pub(crate) fn circumstances(&self) -> Circumstances {
+        let settings = self.settings.read();
+        let mut known = self.digest.lock();
+        let digest = match *known {
+            Some((generation, digest)) if generation == settings.generation() => digest,
+            _ => settings.digest(),
+        };
+        *known = Some((settings.generation(), digest));
+        Circumstances { user: self.user.oid, settings: digest }
+    }
+
     /// Parses the statements of a string.
-    pub fn parse(&mut self, sql: &str) -> SqlResult<Arc<[Arc<Raw>]>> {
-        self.texts.parse(sql)
+    pub fn parse(&self, sql: &str) -> SqlResult<Arc<[Arc<Raw>]>> {
+        let database = self.view.catalog.database().map_or(Oid::INVALID, |database| database.oid);
+        self.cluster.texts().parse(database, sql)
     }
 
     /// Begins a statement: outside a block, a transaction begins with it.
@@ -300,7 +314,6 @@ impl Session {
     pub(crate) fn discard_all(&mut self) {
         self.portals.clear();
         self.prepared.clear();
-        self.texts.clear();
         self.settings.write().reset_all();
     }
 

@@ -26,10 +26,13 @@ fn agrees(version: &str, refusals_known: (usize, usize)) {
     let arena = Arena::of_version(version, fill);
     let demo = ask_file(&mut arena.duel("demo"), "queries.sql");
     let fresh = ask_file(&mut arena.duel("fresh"), "fresh.sql");
-    println!("PostgreSQL {version}, the demo cluster's data:");
-    demo.judge(refusals_known.0);
-    println!("PostgreSQL {version}, the fresh cluster's data:");
+    println!(
+        "PostgreSQL {version}: {} wrong over the demo cluster's data, {} over the fresh cluster's",
+        demo.wrong.len(),
+        fresh.wrong.len()
+    );
     fresh.judge(refusals_known.1);
+    demo.judge(refusals_known.0);
 }
 
 #[test]

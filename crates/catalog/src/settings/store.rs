@@ -294,6 +294,25 @@ impl Settings {
         hasher.finish()
     }
 
+    /// A digest of all settings but those that only say when to give up or what to call the session.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for (setting, slot) in table().iter().zip(&self.slots) {
+            let aside = matches!(
+                setting.name,
+                "application_name"
+                    | "statement_timeout"
+                    | "lock_timeout"
+                    | "transaction_timeout"
+                    | "client_min_messages"
+            ) || setting.name.starts_with("idle_");
+            if !aside {
+                slot.current.value.plain(setting).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
     /// Checks text for a setting and gives its value.
     fn checked(setting: &'static Setting, slot: &Slot, text: &str) -> SqlResult<Value> {
         let mut value = Value::parse(setting, text)?;

@@ -47,4 +47,3 @@ pub fn ask_file(duel: &mut Duel, file: &str) -> Score {
     }
     score
 }
-
