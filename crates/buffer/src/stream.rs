@@ -24,9 +24,9 @@ use stegodon_io::RelationFiles;
 use crate::controller::{Action, Controller};
 use crate::counters::{IoCounters, add};
 use crate::error::{Error, Result};
-use crate::future::block_on;
+use crate::future::{TRIES_MAX, block_on};
 use crate::page::PinnedPage;
-use crate::pool::{BufferPool, Claim, Started};
+use crate::pool::{BufferPool, Claim, How, Started};
 use crate::table::PageTag;
 use crate::waiters::{Place, Turn};
 
@@ -74,6 +74,8 @@ struct Queued<D> {
     page: PinnedPage,
     /// The first page of a run that was not all there when it was started.
     starts_read: bool,
+    /// How often it was read again.
+    tries: u8,
     data: D,
 }
 
@@ -205,12 +207,12 @@ impl<S: BlockSource> ReadStream<S> {
                     let mut starts_read = true;
                     let keep = |page| {
                         if let Some(data) = wanted.pop_front() {
-                            queue.push_back(Queued { page, starts_read, data });
+                            queue.push_back(Queued { page, starts_read, tries: 0, data });
                             starts_read = false;
                         }
                     };
-                    let counters = counters.as_deref();
-                    match pool.start_run(relation, *fork, first, blocks, self.synchronous, counters, claim, keep) {
+                    let how = How { synchronous: self.synchronous, claim, ..How::new(counters.as_ref()) };
+                    match pool.start_run(relation, *fork, first, blocks, how, keep) {
                         Started::NoFrame => {
                             self.controller.starved();
                             return true;
@@ -239,7 +241,7 @@ impl<S: BlockSource> ReadStream<S> {
         let (head, tail) = self.expected;
         page.prefetch(0..head);
         page.prefetch(tail.max(BLCKSZ - TAIL_BYTES_MAX)..BLCKSZ);
-        self.queue.push_back(Queued { page, starts_read: false, data });
+        self.queue.push_back(Queued { page, starts_read: false, tries: 0, data });
         self.last = Some((block, frame));
         true
     }
@@ -287,6 +289,9 @@ impl<S: BlockSource> ReadStream<S> {
                     counters.add_time(since.elapsed());
                 }
                 if let Err(error) = result {
+                    if self.read_again(&error) {
+                        return self.poll_next(cx);
+                    }
                     drop(self.pop());
                     return Poll::Ready(Err(error));
                 }
@@ -302,8 +307,21 @@ impl<S: BlockSource> ReadStream<S> {
         Poll::Ready(Ok(next))
     }
 
+    /// Reads the first page again if it may have failed only because somebody stricter read it.
+    fn read_again(&mut self, error: &Error) -> bool {
+        let how = How { synchronous: self.synchronous, claim: Claim::Reserve, ..How::new(self.counters.as_ref()) };
+        let Some(front) = self.queue.front_mut() else { return false };
+        if !how.policy.is_lenient() || !matches!(error, Error::InvalidPage { .. }) || front.tries >= TRIES_MAX {
+            return false;
+        }
+        front.tries += 1;
+        let block = front.page.block();
+        let keep = |page| front.page = page;
+        matches!(self.pool.start_run(&self.relation, self.fork, block, 1, how, keep), Started::Pinned { .. })
+    }
+
     fn pop(&mut self) -> Option<StreamItem<S::Data>> {
-        let Queued { page, starts_read, data } = self.queue.pop_front()?;
+        let Queued { page, starts_read, data, .. } = self.queue.pop_front()?;
         if starts_read {
             self.controller.waited();
         }
