@@ -224,11 +224,15 @@ impl BufferPool {
 
     /// Pins the page if the table has it; says whether it is valid (else it is in flight, or has just failed).
     fn lookup(self: &Arc<Self>, tag: &PageTag) -> Option<(PinnedPage, bool)> {
+        if let Some(page) = self.pin_in(tag, self.table.guess(tag)) {
+            return Some((page, true));
+        }
         let partition = self.table.read(tag);
         let frame = *partition.map.get(tag)?;
         let state = self.frame(frame).pin_used();
         drop(partition);
         debug_assert_eq!(self.frame(frame).tag(), *tag, "the table's frame holds the page");
+        self.table.remember(tag, frame);
         Some((PinnedPage { pool: Arc::clone(self), frame }, state & VALID != 0))
     }
 
@@ -236,7 +240,8 @@ impl BufferPool {
     /// after the other, and to try costs less than to ask the table.
     pub(crate) fn pin_in(self: &Arc<Self>, tag: &PageTag, frame: u32) -> Option<PinnedPage> {
         let header = self.frames.get(frame as usize)?;
-        if !header.pin_valid() {
+        // Unpinned, the name may change while it is compared: this look only spares a pin that would be in vain.
+        if header.tag() != *tag || !header.pin_valid() {
             return None;
         }
         let page = PinnedPage { pool: Arc::clone(self), frame };
@@ -358,9 +363,13 @@ impl BufferPool {
     }
 
     pub(crate) fn count_hit(&self, counters: Option<&IoCounters>) {
-        add(&self.counters.hits, 1);
+        self.count_hits(counters, 1);
+    }
+
+    pub(crate) fn count_hits(&self, counters: Option<&IoCounters>, hits: u64) {
+        add(&self.counters.hits, hits);
         if let Some(counters) = counters {
-            add(&counters.hits, 1);
+            add(&counters.hits, hits);
         }
     }
 

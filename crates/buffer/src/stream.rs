@@ -99,12 +99,17 @@ pub struct ReadStream<S: BlockSource> {
     /// How many pages the pool grants to be kept for later, and how many streams there were then.
     granted: usize,
     streams: usize,
+    /// Hits that are not counted yet.
+    hits: u64,
     /// The place in the queue of those who wait for a frame.
     place: Option<Place>,
 }
 
 /// Bytes at a page's end that are worth asking for early; the processor itself goes on from there.
 const TAIL_BYTES_MAX: usize = 3072;
+
+/// Hits counted together; the rest when the stream ends.
+const HITS_AT_ONCE: u64 = 64;
 
 impl<S: BlockSource> ReadStream<S> {
     /// A stream over the blocks that `source` names. Reads nothing yet.
@@ -132,6 +137,7 @@ impl<S: BlockSource> ReadStream<S> {
             expected: (0, BLCKSZ),
             granted: 0,
             streams: 0,
+            hits: 0,
             place: None,
         }
     }
@@ -230,6 +236,11 @@ impl<S: BlockSource> ReadStream<S> {
         }
     }
 
+    /// Hits are counted together: each would write to lines that all streams write to.
+    fn count_hits(&mut self) {
+        self.pool.count_hits(self.counters.as_deref(), std::mem::take(&mut self.hits));
+    }
+
     /// Pins a block if it lies as far from the frame of the block before as it does from that block.
     fn start_near(&mut self, block: BlockNumber) -> bool {
         let Some((before, frame)) = self.last else { return false };
@@ -237,7 +248,10 @@ impl<S: BlockSource> ReadStream<S> {
         let tag = PageTag { locator: self.relation.locator(), fork: self.fork, block };
         let Some(page) = self.pool.pin_in(&tag, frame) else { return false };
         let Some(data) = self.wanted.pop_front() else { return false };
-        self.pool.count_hit(self.counters.as_deref());
+        self.hits += 1;
+        if self.hits >= HITS_AT_ONCE {
+            self.count_hits();
+        }
         let (head, tail) = self.expected;
         page.prefetch(0..head);
         page.prefetch(tail.max(BLCKSZ - TAIL_BYTES_MAX)..BLCKSZ);
@@ -273,6 +287,7 @@ impl<S: BlockSource> ReadStream<S> {
         }
         let Some(front) = self.queue.front() else {
             debug_assert!(!self.controller.has_pending(), "a stream ends when everything wanted was started");
+            self.count_hits();
             return Poll::Ready(Ok(None));
         };
         // Also where the run's first page has arrived: its pages arrive one by one.
@@ -342,6 +357,7 @@ impl<S: BlockSource> ReadStream<S> {
 
 impl<S: BlockSource> Drop for ReadStream<S> {
     fn drop(&mut self) {
+        self.count_hits();
         self.queue.clear();
         self.pool.ungrant(self.granted);
         self.pool.streams.fetch_sub(1, Ordering::Relaxed);
