@@ -3,6 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
+use crate::damage::{DamagePolicy, PageWarning};
+
 macro_rules! counters {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)* }) => {
         $(#[$doc])*
@@ -13,20 +17,22 @@ macro_rules! counters {
     };
 }
 
-counters! {
-    /// Counters of one query, or of whatever part of one is counted apart.
-    IoCounters {
-        /// Pages found in the pool ("shared hit").
-        hits,
-        /// Pages read from storage ("shared read").
-        pages_read,
-        /// Reads issued; each reads one page or a run of them.
-        reads,
-        /// Nanoseconds spent reading on the query's own thread, or waiting for others to.
-        read_nanoseconds,
-        /// How often a page that was wanted was not there yet and had to be waited for.
-        waits,
-    }
+/// One query's reads, or whatever part of them is looked at apart: counters, the policy for damaged pages, and the warnings
+/// that it led to.
+#[derive(Debug, Default)]
+pub struct IoCounters {
+    /// Pages found in the pool ("shared hit").
+    pub hits: AtomicU64,
+    /// Pages read from storage ("shared read").
+    pub pages_read: AtomicU64,
+    /// Reads issued; each reads one page or a run of them.
+    pub reads: AtomicU64,
+    /// Nanoseconds spent reading on the query's own thread, or waiting for others to.
+    pub read_nanoseconds: AtomicU64,
+    /// How often a page that was wanted was not there yet and had to be waited for.
+    pub waits: AtomicU64,
+    policy: DamagePolicy,
+    warnings: Mutex<Vec<PageWarning>>,
 }
 
 counters! {
@@ -83,6 +89,25 @@ impl PoolCounters {
 }
 
 impl IoCounters {
+    /// Counters of reads with a policy for damaged pages other than to refuse them.
+    pub fn with_policy(policy: DamagePolicy) -> Self {
+        Self { policy, ..Self::default() }
+    }
+
+    /// What these reads do about damaged pages.
+    pub fn policy(&self) -> DamagePolicy {
+        self.policy
+    }
+
+    /// The warnings since the last call, to be sent before the rows that follow.
+    pub fn take_warnings(&self) -> Vec<PageWarning> {
+        std::mem::take(&mut *self.warnings.lock())
+    }
+
+    pub(crate) fn warn(&self, warning: PageWarning) {
+        self.warnings.lock().push(warning);
+    }
+
     pub(crate) fn add_time(&self, time: Duration) {
         add(&self.read_nanoseconds, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }

@@ -11,15 +11,16 @@ use stegodon_format::ids::{BlockNumber, Fork};
 use stegodon_io::RelationFiles;
 
 use crate::counters::{IoCounters, add};
+use crate::damage::DamagePolicy;
 use crate::error::{Error, Result};
 use crate::page::PinnedPage;
-use crate::pool::{BufferPool, Claim};
+use crate::pool::{BufferPool, Claim, How};
 use crate::waiters::{Place, Turn};
 
 enum State {
     Ready(Result<PinnedPage>),
-    /// Pinned, but still being read, by us or for someone else.
-    InFlight(PinnedPage),
+    /// Pinned, but still being read, by us or for someone else. The relation is there where the read may be tried again.
+    InFlight(PinnedPage, Option<Box<RelationFiles>>),
     /// Every frame was pinned.
     Starved(Starved),
     Done,
@@ -34,32 +35,54 @@ struct Starved {
     place: Option<Place>,
 }
 
+/// How often a reader with a lenient policy reads a page again that failed by somebody else's.
+pub(crate) const TRIES_MAX: u8 = 4;
+
 /// A page on its way. Dropping it drops interest only: the read goes on, in a frame that the pool owns.
 #[must_use = "a page that is not waited for was read in vain"]
 pub struct ReadFuture {
     state: State,
     counters: Option<Arc<IoCounters>>,
+    counted: bool,
+    policy: DamagePolicy,
+    tries: u8,
     waiting_since: Option<Instant>,
 }
 
 impl ReadFuture {
     pub(crate) fn ready(result: Result<PinnedPage>) -> Self {
-        Self { state: State::Ready(result), counters: None, waiting_since: None }
+        Self::new(State::Ready(result), How::new(None))
     }
 
-    pub(crate) fn in_flight(page: PinnedPage, counters: Option<&Arc<IoCounters>>) -> Self {
-        Self { state: State::InFlight(page), counters: counters.cloned(), waiting_since: None }
+    pub(crate) fn in_flight(page: PinnedPage, relation: &RelationFiles, how: How<'_>) -> Self {
+        let again = how.policy.is_lenient().then(|| Box::new(relation.clone()));
+        Self::new(State::InFlight(page, again), how)
     }
 
     pub(crate) fn starved(
-        pool: Arc<BufferPool>,
-        relation: RelationFiles,
+        pool: &Arc<BufferPool>,
+        relation: &RelationFiles,
         fork: Fork,
         block: BlockNumber,
-        counters: Option<&Arc<IoCounters>>,
+        how: How<'_>,
     ) -> Self {
-        let state = State::Starved(Starved { pool, relation, fork, block, place: None });
-        Self { state, counters: counters.cloned(), waiting_since: None }
+        let starved = Starved { pool: Arc::clone(pool), relation: relation.clone(), fork, block, place: None };
+        Self::new(State::Starved(starved), how)
+    }
+
+    fn new(state: State, how: How<'_>) -> Self {
+        let How { counters, counted, policy, .. } = how;
+        Self { state, counters: counters.cloned(), counted, policy, tries: 0, waiting_since: None }
+    }
+
+    fn how(&self, claim: Claim) -> How<'_> {
+        let counters = self.counters.as_ref();
+        How { counters, counted: self.counted, policy: self.policy, synchronous: false, claim }
+    }
+
+    /// The counters, if this read is counted.
+    fn count(&self) -> Option<&IoCounters> {
+        self.counters.as_deref().filter(|_| self.counted)
     }
 
     /// Whether awaiting would not wait.
@@ -92,20 +115,29 @@ impl Future for ReadFuture {
         loop {
             match std::mem::replace(&mut this.state, State::Done) {
                 State::Ready(result) => {
-                    if let (Some(since), Some(counters)) = (this.waiting_since.take(), &this.counters) {
+                    if let (Some(since), Some(counters)) = (this.waiting_since.take(), this.count()) {
                         counters.add_time(since.elapsed());
                     }
                     return Poll::Ready(result);
                 }
-                State::InFlight(page) => match page.header().poll_arrival(cx) {
+                State::InFlight(page, again) => match page.header().poll_arrival(cx) {
                     Poll::Ready(Ok(())) => this.state = State::Ready(Ok(page)),
-                    Poll::Ready(Err(error)) => this.state = State::Ready(Err(error)),
+                    Poll::Ready(Err(error)) => match again {
+                        // It may have been a read of somebody who is stricter.
+                        Some(relation) if matches!(error, Error::InvalidPage { .. }) && this.tries < TRIES_MAX => {
+                            this.tries += 1;
+                            let (pool, fork, block) = (Arc::clone(&page.pool), page.fork(), page.block());
+                            drop(page);
+                            this.state = pool.begin(&relation, fork, block, this.how(Claim::Polite)).state;
+                        }
+                        _ => this.state = State::Ready(Err(error)),
+                    },
                     Poll::Pending => {
                         if this.waiting_since.is_none() {
                             this.waiting_since = Some(Instant::now());
-                            page.pool.count_wait(this.counters.as_deref());
+                            page.pool.count_wait(this.count());
                         }
-                        this.state = State::InFlight(page);
+                        this.state = State::InFlight(page, again);
                         return Poll::Pending;
                     }
                 },
@@ -126,7 +158,7 @@ impl Future for ReadFuture {
                             continue;
                         }
                     };
-                    match pool.begin(relation, *fork, *block, this.counters.as_ref(), claim).state {
+                    match pool.begin(relation, *fork, *block, this.how(claim)).state {
                         State::Starved(_) => {
                             this.state = State::Starved(starved);
                             return Poll::Pending;

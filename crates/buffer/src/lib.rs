@@ -4,7 +4,8 @@
 //! [`PinnedPage`], ready at once if the page is in the pool. A pin keeps the page in its frame; to look at its bytes,
 //! latch it: [`PinnedPage::latch_shared`] gives a [`PageGuard`], which is a `Page` and cannot cross an await.
 //! [`ReadStream`] turns an iterator of block numbers into pinned pages in order, combining neighbours and reading ahead
-//! as its [`Controller`], a state machine without clock or I/O, says. [`IoCounters`] counts for one query.
+//! as its [`Controller`], a state machine without clock or I/O, says. [`IoCounters`] counts for one query, and carries its
+//! [`DamagePolicy`] and the warnings that follow from it.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -31,6 +32,7 @@
 
 pub mod controller;
 pub mod counters;
+pub mod damage;
 pub mod error;
 mod frame;
 pub mod future;
@@ -44,6 +46,7 @@ mod waiters;
 
 pub use controller::Controller;
 pub use counters::{IoCounters, PoolCounters, PoolStats};
+pub use damage::{DamagePolicy, PageWarning, Repair};
 pub use error::{Error, Result};
 pub use future::ReadFuture;
 pub use page::{ExclusivePageGuard, PageGuard, PinnedPage};

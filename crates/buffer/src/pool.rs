@@ -11,6 +11,7 @@ use stegodon_format::page::{BLCKSZ, PageRef};
 use stegodon_io::{FramePtr, IoMethod, Outcome, ReadCompletion, ReadRequest, RelationFiles};
 
 use crate::counters::{IoCounters, PoolCounters, PoolStats, add};
+use crate::damage::{DamagePolicy, PageWarning, Repair};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Sweep, TAGGED, VALID, pins};
 use crate::future::{ReadFuture, count_read};
@@ -71,6 +72,31 @@ pub(crate) enum Claim {
     Waiter,
     /// One of those who have waited in vain.
     Reserve,
+}
+
+/// How to read.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// Whom the read is for.
+    pub(crate) counters: Option<&'a Arc<IoCounters>>,
+    /// Whether it is counted for them.
+    pub(crate) counted: bool,
+    pub(crate) policy: DamagePolicy,
+    /// On the calling thread, whatever the method is.
+    pub(crate) synchronous: bool,
+    pub(crate) claim: Claim,
+}
+
+impl<'a> How<'a> {
+    pub(crate) fn new(counters: Option<&'a Arc<IoCounters>>) -> Self {
+        let policy = counters.map(|counters| counters.policy()).unwrap_or_default();
+        Self { counters, counted: true, policy, synchronous: false, claim: Claim::Polite }
+    }
+
+    /// The counters, if this read is counted.
+    fn count(&self) -> Option<&'a IoCounters> {
+        self.counters.filter(|_| self.counted).map(Arc::as_ref)
+    }
 }
 
 /// How a run of blocks was started.
@@ -135,10 +161,10 @@ impl BufferPool {
 
     /// Wants a page. On a hit the future is ready at once, without allocation and with one short partition lock.
     pub fn read(self: &Arc<Self>, relation: &RelationFiles, fork: Fork, block: BlockNumber) -> ReadFuture {
-        self.begin(relation, fork, block, None, Claim::Polite)
+        self.begin(relation, fork, block, How::new(None))
     }
 
-    /// Like [`BufferPool::read`], counted for a query.
+    /// Like [`BufferPool::read`], counted for a query and with its policy for damaged pages.
     pub fn read_counted(
         self: &Arc<Self>,
         relation: &RelationFiles,
@@ -146,7 +172,22 @@ impl BufferPool {
         block: BlockNumber,
         counters: &Arc<IoCounters>,
     ) -> ReadFuture {
-        self.begin(relation, fork, block, Some(counters), Claim::Polite)
+        self.begin(relation, fork, block, How::new(Some(counters)))
+    }
+
+    /// A page of a map, `VisibilityMap` or `FreeSpaceMap`: a hint that can do without, so a damaged page of it is read as zeros,
+    /// with a warning, whatever the settings. (A read that fails is an error as ever.) `counted` says whether to count.
+    pub fn read_map(
+        self: &Arc<Self>,
+        relation: &RelationFiles,
+        fork: Fork,
+        block: BlockNumber,
+        counters: &Arc<IoCounters>,
+        counted: bool,
+    ) -> ReadFuture {
+        let how = How::new(Some(counters));
+        let policy = DamagePolicy { zero_damaged_pages: true, ..how.policy };
+        self.begin(relation, fork, block, How { counted, policy, ..how })
     }
 
     /// The page if it is in the pool and valid; reads nothing and counts nothing.
@@ -160,23 +201,22 @@ impl BufferPool {
         relation: &RelationFiles,
         fork: Fork,
         block: BlockNumber,
-        counters: Option<&Arc<IoCounters>>,
-        claim: Claim,
+        how: How<'_>,
     ) -> ReadFuture {
         let tag = PageTag { locator: relation.locator(), fork, block };
         // The hit path proper, apart from `start_run`, which prepares for more.
         if let Some((page, true)) = self.lookup(&tag) {
-            self.count_hit(counters.map(Arc::as_ref));
+            self.count_hit(how.count());
             return ReadFuture::ready(Ok(page));
         }
         let mut pinned = None;
         let keep = |page| pinned = Some(page);
-        match self.start_run(relation, fork, block, 1, false, counters.map(Arc::as_ref), claim, keep) {
-            Started::NoFrame => ReadFuture::starved(Arc::clone(self), relation.clone(), fork, block, counters),
+        match self.start_run(relation, fork, block, 1, how, keep) {
+            Started::NoFrame => ReadFuture::starved(self, relation, fork, block, how),
             Started::Pinned { .. } => match pinned {
                 // A synchronous method has completed by now; a failure is found by the first poll.
                 Some(page) if page.header().state() & VALID != 0 => ReadFuture::ready(Ok(page)),
-                Some(page) => ReadFuture::in_flight(page, counters),
+                Some(page) => ReadFuture::in_flight(page, relation, how),
                 None => ReadFuture::ready(Err(Error::NoUnpinnedBuffers)),
             },
         }
@@ -184,11 +224,15 @@ impl BufferPool {
 
     /// Pins the page if the table has it; says whether it is valid (else it is in flight, or has just failed).
     fn lookup(self: &Arc<Self>, tag: &PageTag) -> Option<(PinnedPage, bool)> {
+        if let Some(page) = self.pin_in(tag, self.table.guess(tag)) {
+            return Some((page, true));
+        }
         let partition = self.table.read(tag);
         let frame = *partition.map.get(tag)?;
         let state = self.frame(frame).pin_used();
         drop(partition);
         debug_assert_eq!(self.frame(frame).tag(), *tag, "the table's frame holds the page");
+        self.table.remember(tag, frame);
         Some((PinnedPage { pool: Arc::clone(self), frame }, state & VALID != 0))
     }
 
@@ -196,7 +240,8 @@ impl BufferPool {
     /// after the other, and to try costs less than to ask the table.
     pub(crate) fn pin_in(self: &Arc<Self>, tag: &PageTag, frame: u32) -> Option<PinnedPage> {
         let header = self.frames.get(frame as usize)?;
-        if !header.pin_valid() {
+        // Unpinned, the name may change while it is compared: this look only spares a pin that would be in vain.
+        if header.tag() != *tag || !header.pin_valid() {
             return None;
         }
         let page = PinnedPage { pool: Arc::clone(self), frame };
@@ -206,24 +251,19 @@ impl BufferPool {
 
     /// Pins pages from `first` on, at most `blocks` of them: either one that the pool has, or as many as it lacks, up to
     /// the next that it has, for which one read is submitted. Each pin goes to `keep`, in order.
-    ///
-    /// `synchronous` reads on the calling thread whatever the method is.
-    #[allow(clippy::too_many_arguments, reason = "the one place where a read begins")]
     pub(crate) fn start_run(
         self: &Arc<Self>,
         relation: &RelationFiles,
         fork: Fork,
         first: BlockNumber,
         blocks: u32,
-        synchronous: bool,
-        counters: Option<&IoCounters>,
-        claim: Claim,
+        how: How<'_>,
         mut keep: impl FnMut(PinnedPage),
     ) -> Started {
         let mut tag = PageTag { locator: relation.locator(), fork, block: first };
         if let Some((page, valid)) = self.lookup(&tag) {
             if valid {
-                self.count_hit(counters);
+                self.count_hit(how.count());
             }
             keep(page);
             return Started::Pinned { blocks: 1, needs_wait: !valid };
@@ -236,7 +276,7 @@ impl BufferPool {
             if at > 0 && self.table.read(&tag).map.contains_key(&tag) {
                 break;
             }
-            let Some(frame) = self.claim(if at == 0 { claim } else { Claim::Polite }) else { break };
+            let Some(frame) = self.claim(if at == 0 { how.claim } else { Claim::Polite }) else { break };
             let mut partition = self.table.write(&tag);
             if let Some(&found) = partition.map.get(&tag) {
                 // Someone else was faster. Ours goes back; theirs is a hit if it is the first.
@@ -248,7 +288,7 @@ impl BufferPool {
                 }
                 let valid = state & VALID != 0;
                 if valid {
-                    self.count_hit(counters);
+                    self.count_hit(how.count());
                 }
                 keep(PinnedPage { pool: Arc::clone(self), frame: found });
                 return Started::Pinned { blocks: 1, needs_wait: !valid };
@@ -265,7 +305,7 @@ impl BufferPool {
         for &frame in &frames {
             keep(PinnedPage { pool: Arc::clone(self), frame });
         }
-        self.submit(relation, fork, first, frames, synchronous, counters);
+        self.submit(relation, fork, first, frames, how);
         Started::Pinned { blocks: count as u32, needs_wait: true }
     }
 
@@ -275,26 +315,28 @@ impl BufferPool {
         fork: Fork,
         first: BlockNumber,
         frames: Vec<u32>,
-        synchronous: bool,
-        counters: Option<&IoCounters>,
+        how: How<'_>,
     ) {
         let count = frames.len();
         add(&self.counters.reads, 1);
         add(&self.counters.read_bytes, (count * BLCKSZ) as u64);
         self.waiters.read_started();
         let pointers = frames.iter().map(|&frame| FramePtr::new(self.frame_ptr(frame))).collect();
-        let arrival = Arrival { pool: Arc::clone(self), relation: relation.clone(), fork, first, frames };
+        let How { policy, synchronous, .. } = how;
+        let warned = how.counters.filter(|_| policy.is_lenient()).map(Arc::clone);
+        let arrival =
+            Arrival { pool: Arc::clone(self), relation: relation.clone(), fork, first, frames, policy, warned };
         // SAFETY: the frames are distinct, and each is IN_FLIGHT with a pin that belongs to the read: until `Arrival` says
         // otherwise nobody reads, writes or reuses them, and `Arrival` keeps the pool, hence the memory, alive.
         let request = unsafe { ReadRequest::new(relation.clone(), fork, first, pointers, Box::new(arrival)) };
-        let since = (counters.is_some() && (synchronous || self.method.is_synchronous())).then(Instant::now);
+        let since = (how.count().is_some() && (synchronous || self.method.is_synchronous())).then(Instant::now);
         if synchronous {
             request.run();
         } else {
             self.method.submit(request);
             self.method.flush();
         }
-        count_read(counters, count, since);
+        count_read(how.count(), count, since);
     }
 
     #[allow(clippy::indexing_slicing, reason = "frame numbers come from this pool")]
@@ -321,9 +363,13 @@ impl BufferPool {
     }
 
     pub(crate) fn count_hit(&self, counters: Option<&IoCounters>) {
-        add(&self.counters.hits, 1);
+        self.count_hits(counters, 1);
+    }
+
+    pub(crate) fn count_hits(&self, counters: Option<&IoCounters>, hits: u64) {
+        add(&self.counters.hits, hits);
         if let Some(counters) = counters {
-            add(&counters.hits, 1);
+            add(&counters.hits, hits);
         }
     }
 
@@ -420,19 +466,35 @@ impl BufferPool {
         debug_assert!(before >= pages, "only what was granted is given back");
     }
 
-    /// What PostgreSQL demands of a page that was just read. The frame is in flight, so its bytes are the caller's.
-    fn verify(&self, frame: u32, relation: &RelationFiles, fork: Fork, block: BlockNumber) -> Result<()> {
+    /// What PostgreSQL demands of a page that was just read, and what the policy makes of it if it falls short. The frame is in
+    /// flight, so its bytes are the caller's.
+    fn verify(
+        &self,
+        frame: u32,
+        policy: DamagePolicy,
+        block: BlockNumber,
+    ) -> std::result::Result<Option<Repair>, String> {
         // SAFETY: the read of this frame has ended, nobody else may touch it until it has arrived, and the memory is
         // initialised and lives as long as the pool.
-        let bytes: &[u8; BLCKSZ] = unsafe { self.frame_ptr(frame).cast().as_ref() };
+        let bytes: &mut [u8; BLCKSZ] = unsafe { self.frame_ptr(frame).cast().as_mut() };
         let page = PageRef::new(bytes);
-        let invalid = |why: String| Error::InvalidPage { block: block.0, path: relation.path(fork), why };
-        if self.verify_checksums && !checksum::is_correct(page, block) {
+        let checksum = if self.verify_checksums && !checksum::is_correct(page, block) {
             let (stored, computed) = (page.checksum(), checksum::page_checksum(page, block));
-            let why = format!("page verification failed, calculated checksum {computed} but expected {stored}");
-            return Err(invalid(why));
+            Some(format!("page verification failed, calculated checksum {computed} but expected {stored}"))
+        } else {
+            None
+        };
+        let why = match (checksum, page.verify()) {
+            (None, Ok(())) => return Ok(None),
+            (Some(_), Ok(())) if policy.ignore_checksum_failure => return Ok(Some(Repair::ChecksumIgnored)),
+            (Some(why), _) => why,
+            (None, Err(error)) => error.to_string(),
+        };
+        if policy.zero_damaged_pages {
+            bytes.fill(0);
+            return Ok(Some(Repair::Zeroed));
         }
-        page.verify().map_err(|error| invalid(error.to_string()))
+        Err(why)
     }
 }
 
@@ -443,20 +505,31 @@ struct Arrival {
     fork: Fork,
     first: BlockNumber,
     frames: Vec<u32>,
+    policy: DamagePolicy,
+    /// Who hears of what the policy did; `None` where it does nothing.
+    warned: Option<Arc<IoCounters>>,
 }
 
 impl ReadCompletion for Arrival {
     fn read_done(self: Box<Self>, outcome: Outcome) {
-        let Self { pool, relation, fork, first, frames } = &*self;
+        let Self { pool, relation, fork, first, frames, policy, warned } = &*self;
         for (at, &number) in frames.iter().enumerate() {
             let block = BlockNumber(first.0 + at as u32);
             let result = match &outcome.error {
                 Some(error) if at >= outcome.blocks => Err(Error::Io(error.clone())),
-                _ => pool.verify(number, relation, *fork, block),
+                _ => pool.verify(number, *policy, block).map_err(|why| {
+                    let path = relation.path(*fork);
+                    Error::InvalidPage { block: block.0, path, why }
+                }),
             };
             let frame = pool.frame(number);
             let last = match result {
-                Ok(()) => frame.arrived(),
+                Ok(repair) => {
+                    if let (Some(repair), Some(warned)) = (repair, warned) {
+                        warned.warn(PageWarning { block: block.0, path: relation.path(*fork), repair });
+                    }
+                    frame.arrived()
+                }
                 Err(error) => {
                     let tag = PageTag { locator: relation.locator(), fork: *fork, block };
                     let mut partition = pool.table.write(&tag);

@@ -24,9 +24,9 @@ use stegodon_io::RelationFiles;
 use crate::controller::{Action, Controller};
 use crate::counters::{IoCounters, add};
 use crate::error::{Error, Result};
-use crate::future::block_on;
+use crate::future::{TRIES_MAX, block_on};
 use crate::page::PinnedPage;
-use crate::pool::{BufferPool, Claim, Started};
+use crate::pool::{BufferPool, Claim, How, Started};
 use crate::table::PageTag;
 use crate::waiters::{Place, Turn};
 
@@ -74,6 +74,8 @@ struct Queued<D> {
     page: PinnedPage,
     /// The first page of a run that was not all there when it was started.
     starts_read: bool,
+    /// How often it was read again.
+    tries: u8,
     data: D,
 }
 
@@ -97,12 +99,17 @@ pub struct ReadStream<S: BlockSource> {
     /// How many pages the pool grants to be kept for later, and how many streams there were then.
     granted: usize,
     streams: usize,
+    /// Hits that are not counted yet.
+    hits: u64,
     /// The place in the queue of those who wait for a frame.
     place: Option<Place>,
 }
 
 /// Bytes at a page's end that are worth asking for early; the processor itself goes on from there.
 const TAIL_BYTES_MAX: usize = 3072;
+
+/// Hits counted together; the rest when the stream ends.
+const HITS_AT_ONCE: u64 = 64;
 
 impl<S: BlockSource> ReadStream<S> {
     /// A stream over the blocks that `source` names. Reads nothing yet.
@@ -130,6 +137,7 @@ impl<S: BlockSource> ReadStream<S> {
             expected: (0, BLCKSZ),
             granted: 0,
             streams: 0,
+            hits: 0,
             place: None,
         }
     }
@@ -205,12 +213,12 @@ impl<S: BlockSource> ReadStream<S> {
                     let mut starts_read = true;
                     let keep = |page| {
                         if let Some(data) = wanted.pop_front() {
-                            queue.push_back(Queued { page, starts_read, data });
+                            queue.push_back(Queued { page, starts_read, tries: 0, data });
                             starts_read = false;
                         }
                     };
-                    let counters = counters.as_deref();
-                    match pool.start_run(relation, *fork, first, blocks, self.synchronous, counters, claim, keep) {
+                    let how = How { synchronous: self.synchronous, claim, ..How::new(counters.as_ref()) };
+                    match pool.start_run(relation, *fork, first, blocks, how, keep) {
                         Started::NoFrame => {
                             self.controller.starved();
                             return true;
@@ -228,6 +236,11 @@ impl<S: BlockSource> ReadStream<S> {
         }
     }
 
+    /// Hits are counted together: each would write to lines that all streams write to.
+    fn count_hits(&mut self) {
+        self.pool.count_hits(self.counters.as_deref(), std::mem::take(&mut self.hits));
+    }
+
     /// Pins a block if it lies as far from the frame of the block before as it does from that block.
     fn start_near(&mut self, block: BlockNumber) -> bool {
         let Some((before, frame)) = self.last else { return false };
@@ -235,11 +248,14 @@ impl<S: BlockSource> ReadStream<S> {
         let tag = PageTag { locator: self.relation.locator(), fork: self.fork, block };
         let Some(page) = self.pool.pin_in(&tag, frame) else { return false };
         let Some(data) = self.wanted.pop_front() else { return false };
-        self.pool.count_hit(self.counters.as_deref());
+        self.hits += 1;
+        if self.hits >= HITS_AT_ONCE {
+            self.count_hits();
+        }
         let (head, tail) = self.expected;
         page.prefetch(0..head);
         page.prefetch(tail.max(BLCKSZ - TAIL_BYTES_MAX)..BLCKSZ);
-        self.queue.push_back(Queued { page, starts_read: false, data });
+        self.queue.push_back(Queued { page, starts_read: false, tries: 0, data });
         self.last = Some((block, frame));
         true
     }
@@ -271,6 +287,7 @@ impl<S: BlockSource> ReadStream<S> {
         }
         let Some(front) = self.queue.front() else {
             debug_assert!(!self.controller.has_pending(), "a stream ends when everything wanted was started");
+            self.count_hits();
             return Poll::Ready(Ok(None));
         };
         // Also where the run's first page has arrived: its pages arrive one by one.
@@ -287,6 +304,9 @@ impl<S: BlockSource> ReadStream<S> {
                     counters.add_time(since.elapsed());
                 }
                 if let Err(error) = result {
+                    if self.read_again(&error) {
+                        return self.poll_next(cx);
+                    }
                     drop(self.pop());
                     return Poll::Ready(Err(error));
                 }
@@ -302,8 +322,21 @@ impl<S: BlockSource> ReadStream<S> {
         Poll::Ready(Ok(next))
     }
 
+    /// Reads the first page again if it may have failed only because somebody stricter read it.
+    fn read_again(&mut self, error: &Error) -> bool {
+        let how = How { synchronous: self.synchronous, claim: Claim::Reserve, ..How::new(self.counters.as_ref()) };
+        let Some(front) = self.queue.front_mut() else { return false };
+        if !how.policy.is_lenient() || !matches!(error, Error::InvalidPage { .. }) || front.tries >= TRIES_MAX {
+            return false;
+        }
+        front.tries += 1;
+        let block = front.page.block();
+        let keep = |page| front.page = page;
+        matches!(self.pool.start_run(&self.relation, self.fork, block, 1, how, keep), Started::Pinned { .. })
+    }
+
     fn pop(&mut self) -> Option<StreamItem<S::Data>> {
-        let Queued { page, starts_read, data } = self.queue.pop_front()?;
+        let Queued { page, starts_read, data, .. } = self.queue.pop_front()?;
         if starts_read {
             self.controller.waited();
         }
@@ -324,6 +357,7 @@ impl<S: BlockSource> ReadStream<S> {
 
 impl<S: BlockSource> Drop for ReadStream<S> {
     fn drop(&mut self) {
+        self.count_hits();
         self.queue.clear();
         self.pool.ungrant(self.granted);
         self.pool.streams.fetch_sub(1, Ordering::Relaxed);

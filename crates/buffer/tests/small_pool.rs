@@ -177,7 +177,7 @@ fn threads_that_hold_pages_while_they_ask_for_more_all_finish() {
             scope.spawn(move || {
                 let mut random = Random(thread + 1);
                 for _ in 0..40 {
-                    let held: Vec<PinnedPage> = (0..1 + random.below(3))
+                    let held: Vec<PinnedPage> = (0..=random.below(3))
                         .map(|_| {
                             let block = BlockNumber(random.below(u64::from(BLOCKS)) as u32);
                             let relation = &relations[random.below(2) as usize];

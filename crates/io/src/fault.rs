@@ -16,6 +16,8 @@ pub enum Fault {
     Errno(i32),
     /// The file seems to end before the block; blocks before it in the same request are read.
     EndsBefore,
+    /// The block and those behind it in the same request fail with this error number; those before it are read.
+    ErrnoFrom(i32),
     /// The method drops the request.
     Dropped,
 }
@@ -58,10 +60,15 @@ impl IoMethod for FaultMethod {
                 let (path, last) = (request.relation().path(Fork::Main), range.end - 1);
                 request.fail(Error::Read { path, first, last, errno: Errno(errno) });
             }
+            Some((block, Fault::ErrnoFrom(errno))) => {
+                let (path, last) = (request.relation().path(Fork::Main), range.end - 1);
+                let error = Error::Read { path, first: block.0, last, errno: Errno(errno) };
+                request.run_part((block.0 - first) as usize, error);
+            }
             Some((block, Fault::EndsBefore)) => {
-                let path = request.relation().path(Fork::Main);
-                let (read, wanted) = ((block.0 - first) as usize * 8192, request.blocks() * 8192);
-                let error = Error::ShortRead { path, first, last: range.end - 1, read, wanted };
+                let (path, last) = (request.relation().path(Fork::Main), range.end - 1);
+                let wanted = (range.end - block.0) as usize * 8192;
+                let error = Error::ShortRead { path, first: block.0, last, read: 0, wanted };
                 request.run_part((block.0 - first) as usize, error);
             }
         }

@@ -145,10 +145,13 @@ impl RelationFiles {
             let (bytes, errno) = unsafe { read_exact_vectored(&file, u64::from(block % full) * BLCKSZ as u64, part) };
             done += bytes / BLCKSZ;
             if bytes < part.len() * BLCKSZ {
-                let (path, last) = (self.segment_path(fork, block / full), block + part.len() as u32 - 1);
+                // As PostgreSQL, which reads the rest of a run again on its own before it complains, and names the relation's
+                // first file, not the segment.
+                let (first, left) = (block + (bytes / BLCKSZ) as u32, part.len() - bytes / BLCKSZ);
+                let (path, last) = (self.path(fork), block + part.len() as u32 - 1);
                 let error = match errno {
-                    Some(errno) => Error::Read { path, first: block, last, errno },
-                    None => Error::ShortRead { path, first: block, last, read: bytes, wanted: part.len() * BLCKSZ },
+                    Some(errno) => Error::Read { path, first, last, errno },
+                    None => Error::ShortRead { path, first, last, read: 0, wanted: left * BLCKSZ },
                 };
                 return Outcome::failed(done, error);
             }
@@ -182,6 +185,20 @@ impl RelationFiles {
 /// # Safety
 /// Each frame must be writable for 8192 bytes, and nobody else may read or write it until this returns.
 unsafe fn read_exact_vectored(file: &File, offset: u64, frames: &[FramePtr]) -> (usize, Option<Errno>) {
+    read_exact_with(frames, |vectors, read| {
+        let (count, offset) = (vectors.len() as libc::c_int, (offset + read as u64) as libc::off_t);
+        // SAFETY: the vectors describe the parts of the caller's frames that are not filled yet, which the caller lets us
+        // write; the descriptor is open as long as `file` is borrowed.
+        let result = unsafe { libc::preadv(file.as_raw_fd(), vectors.as_ptr(), count, offset) };
+        usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    })
+}
+
+/// Calls `read` with what is left to be filled, and with how much is, until nothing is left, it returns 0 or fails.
+fn read_exact_with(
+    frames: &[FramePtr],
+    mut read_some: impl FnMut(&[libc::iovec], usize) -> io::Result<usize>,
+) -> (usize, Option<Errno>) {
     let wanted = frames.len() * BLCKSZ;
     let mut read = 0usize;
     let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; RUN_BLOCKS_MAX];
@@ -196,26 +213,47 @@ unsafe fn read_exact_vectored(file: &File, offset: u64, frames: &[FramePtr]) -> 
             vector.iov_len = BLCKSZ - skip;
             count += 1;
         }
-        // SAFETY: the first `count` vectors describe the parts of the caller's frames that are not filled yet, which the
-        // caller lets us write; the descriptor is open as long as `file` is borrowed.
-        let result = unsafe {
-            libc::preadv(
-                file.as_raw_fd(),
-                vectors.as_ptr(),
-                count as libc::c_int,
-                (offset + read as u64) as libc::off_t,
-            )
-        };
-        match result {
-            0 => return (read, None),
-            1.. => read += result as usize,
-            _ => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return (read, Some(Errno::from(&error)));
-                }
-            }
+        match read_some(vectors.get(..count).unwrap_or(&[]), read) {
+            Ok(0) => return (read, None),
+            Ok(bytes) => read += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (read, Some(Errno::from(&error))),
         }
     }
     (read, None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// What the system may answer: so many bytes, or an error.
+    fn script(results: &[std::result::Result<usize, i32>], blocks: usize) -> (usize, Option<Errno>) {
+        let mut pages = vec![Page::zeroed(); blocks];
+        let frames: Vec<FramePtr> = pages.iter_mut().map(FramePtr::of_page).collect();
+        let start: Vec<usize> = frames.iter().map(|frame| frame.as_ptr() as usize).collect();
+        let mut results: VecDeque<_> = results.iter().copied().collect();
+        let outcome = read_exact_with(&frames, |vectors, read| {
+            let left: usize = vectors.iter().map(|vector| vector.iov_len).sum();
+            assert_eq!(left, blocks * BLCKSZ - read, "all that is left is asked for");
+            assert_eq!(vectors[0].iov_base as usize, start[read / BLCKSZ] + read % BLCKSZ, "from where it ended");
+            results.pop_front().unwrap().map_err(io::Error::from_raw_os_error)
+        });
+        assert!(results.is_empty(), "nothing is left to ask");
+        outcome
+    }
+
+    #[test]
+    fn reading_goes_on_after_interruptions_and_short_results() {
+        let (eintr, eio) = (Err(libc::EINTR), Err(libc::EIO));
+        assert_eq!(script(&[Ok(16384)], 2), (16384, None));
+        assert_eq!(script(&[eintr, Ok(1), eintr, eintr, Ok(8191), Ok(8190), Ok(2)], 2), (16384, None));
+        assert_eq!(script(&[Ok(8200), Ok(0)], 2), (8200, None), "the file's end");
+        assert_eq!(script(&[eintr, Ok(8200), eio], 2), (8200, Some(Errno(libc::EIO))));
+        assert_eq!(script(&[eio], 1), (0, Some(Errno(libc::EIO))));
+    }
 }

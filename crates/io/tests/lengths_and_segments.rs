@@ -76,7 +76,7 @@ fn errors_name_file_and_block() {
         read(1, 1),
         (
             SqlState::DataCorrupted,
-            "could not read blocks 1..1 in file \"base/5/1\": read only 100 of 8192 bytes".to_owned()
+            "could not read blocks 1..1 in file \"base/5/1\": read only 0 of 8192 bytes".to_owned()
         )
     );
     assert_eq!(

@@ -54,7 +54,7 @@ fn blocks_before_the_end_of_the_file_are_read_though_the_request_fails() {
     assert_eq!(outcome.blocks, 2);
     assert_eq!(
         outcome.error.unwrap().to_string(),
-        "could not read blocks 1..4 in file \"base/5/1\": read only 16394 of 32768 bytes"
+        "could not read blocks 3..4 in file \"base/5/1\": read only 0 of 16384 bytes"
     );
     assert_eq!((pages[0].bytes()[0], pages[1].bytes()[8191]), (1, 2));
 }
