@@ -94,7 +94,7 @@ impl Toast {
         let mut assembly = Assembly::new(*pointer, &self.name);
         while scan.next().await? {
             for place in 0..scan.matches().len() {
-                let Some(tid) = scan.matches().get(place).map(|m| m.tid) else { break };
+                let Some(tid) = scan.matches().get(place).copied() else { break };
                 let page = storage.pool().read_counted(&self.files, Fork::Main, tid.block, counters).await?;
                 let guard = page.latch_shared();
                 self.push(&guard, tid.offset, pointer, &mut assembly)?;

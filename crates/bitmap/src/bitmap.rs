@@ -5,6 +5,7 @@ use stegodon_format::ids::{BlockNumber, Tid};
 use crate::chunk::{ALLOCATION_OVERHEAD_BYTES, CHUNK_BITS, CHUNK_BYTES_MAX, Chunk, ChunkPage, ChunkWriter, LossyBits};
 use crate::error::{Error, Result};
 use crate::frozen::FrozenBitmap;
+use crate::open::OpenChunks;
 use crate::page::{MAX_TUPLES_PER_PAGE, OffsetSet};
 
 /// The least memory that a bitmap works with, whatever it is given.
@@ -12,13 +13,18 @@ pub const MIN_BUDGET_BYTES: usize = 48 * 1024;
 
 const PENDING_BYTES: usize = size_of::<u64>();
 const PENDING_MAX: usize = 64 * 1024;
+/// The first tuples wait only until so many show which chunks are dense.
+const PENDING_FIRST: usize = 8 * 1024;
+/// A chunk that so many of the waiting tuples belong to is opened.
+const DENSE_TUPLES: usize = 16;
 const CHUNK_SHIFT: u32 = CHUNK_BITS.trailing_zeros();
 
 /// A set of TIDs that fits into its budget, at the price of exactness where need be.
 ///
 /// ```text
-///   add_tids ─▸ pending: block·offset·recheck, u64 each, unsorted
-///                  │ full: sort, remove duplicates, merge chunk by chunk
+///   add_tids ─▸ its chunk is open: a bit is set ([`crate::open`])
+///      └▸ pending: block·offset·recheck, u64 each, unsorted
+///                  │ full: sort, remove duplicates; chunks that many belong to are opened, the others' merged
 ///                  ▼
 ///   chunks, ascending:   ┌──────────┬──────────┬──────────┬──
 ///                        │ 0: exact │ 3: both  │ 4: lossy │ …
@@ -34,6 +40,7 @@ const CHUNK_SHIFT: u32 = CHUNK_BITS.trailing_zeros();
 #[derive(Debug)]
 pub struct TidBitmap {
     pub(crate) chunks: Vec<Chunk>,
+    open: OpenChunks,
     pending: Vec<u64>,
     pending_max: usize,
     /// A lossy bit stands for `1 << shift` blocks; where that is more than one, nothing is exact.
@@ -48,6 +55,11 @@ pub struct TidBitmap {
 /// A tuple as it waits: sorted, it is in order of block and offset.
 const fn pack(tid: Tid, recheck: bool) -> u64 {
     (tid.block.0 as u64) << 16 | (tid.offset.0 as u64) << 1 | recheck as u64
+}
+
+/// The chunk of a waiting tuple, where bits are not coarse.
+const fn chunk_of(packed: &u64) -> u32 {
+    (*packed >> (16 + CHUNK_SHIFT)) as u32
 }
 
 /// The pages of waiting tuples, which must be sorted and of one chunk.
@@ -77,12 +89,14 @@ impl TidBitmap {
         let pending_max = (budget_bytes / 4 / PENDING_BYTES).min(PENDING_MAX);
         // What is put together before it is stored needs room, too.
         let reserved = pending_max * PENDING_BYTES + CHUNK_BYTES_MAX * 2;
+        let limit_bytes = budget_bytes.saturating_sub(reserved);
         Self {
             chunks: Vec::new(),
+            open: OpenChunks::new(limit_bytes / 4 * 3),
             pending: Vec::new(),
             pending_max,
             shift: 0,
-            limit_bytes: budget_bytes.saturating_sub(reserved),
+            limit_bytes,
             data_bytes: 0,
             writer: ChunkWriter::default(),
         }
@@ -91,6 +105,7 @@ impl TidBitmap {
     /// Empties the bitmap but keeps its buffers.
     pub fn clear(&mut self) {
         self.chunks.clear();
+        self.open = OpenChunks::new(self.limit_bytes / 4 * 3);
         self.pending.clear();
         self.shift = 0;
         self.data_bytes = 0;
@@ -106,8 +121,12 @@ impl TidBitmap {
             if !tid.block.is_valid() {
                 return Err(Error::BlockOutOfRange(tid.block));
             }
-            if self.pending.len() == self.pending_max {
+            // Before the question whether its chunk is open: this may open it.
+            if self.pending.len() >= self.pending_limit() {
                 self.flush();
+            }
+            if self.open.add(tid, recheck) {
+                continue;
             }
             if self.pending.len() == self.pending.capacity() {
                 let grown = (2 * self.pending.len()).max(64).min(self.pending_max);
@@ -123,7 +142,7 @@ impl TidBitmap {
         if !block.is_valid() {
             return Err(Error::BlockOutOfRange(block));
         }
-        self.flush();
+        self.settle();
         self.add_lossy(block.0);
         self.make_room(0);
         Ok(())
@@ -135,20 +154,69 @@ impl TidBitmap {
     }
 
     fn chunk_memory_bytes(&self) -> usize {
-        self.chunks.capacity() * size_of::<Chunk>() + ALLOCATION_OVERHEAD_BYTES + self.data_bytes
+        self.chunks.capacity() * size_of::<Chunk>() + ALLOCATION_OVERHEAD_BYTES + self.data_bytes + self.open.bytes()
     }
 
     /// Ends building: sorts in what waits.
     pub fn freeze(mut self) -> FrozenBitmap {
-        self.flush();
+        self.settle();
         FrozenBitmap::new(self.chunks, self.shift)
     }
 
+    fn pending_limit(&self) -> usize {
+        let first = self.chunks.is_empty() && self.open.is_empty();
+        if first { self.pending_max.min(PENDING_FIRST) } else { self.pending_max }
+    }
+
+    /// Merges all that was added into the chunks.
+    pub(crate) fn settle(&mut self) {
+        self.flush();
+        self.pack(false);
+    }
+
+    /// Packs the open chunks.
+    fn pack(&mut self, short: bool) {
+        let slots = self.open.close(short);
+        self.chunks.reserve_exact(slots.len());
+        for slot in slots {
+            let mut chunk = Chunk::empty(slot.number);
+            self.writer.begin(LossyBits::default());
+            slot.pages().for_each(|page| self.writer.push(&page));
+            self.writer.store(&mut chunk);
+            self.data_bytes += chunk.bytes();
+            self.chunks.push(chunk);
+        }
+        self.chunks.sort_unstable_by_key(|chunk| chunk.number);
+        debug_assert!(self.chunks.is_sorted_by(|a, b| a.number < b.number), "a chunk is open or packed, never both");
+    }
+
+    /// Opens the chunks that many sorted tuples belong to, and removes those.
+    fn open_dense(&mut self, pending: &mut Vec<u64>) {
+        let mut from = 0;
+        let mut kept = 0;
+        while let Some(group) = pending.get(from..).filter(|rest| !rest.is_empty()) {
+            let number = group.first().map_or(0, chunk_of);
+            let len = group.partition_point(|packed| chunk_of(packed) == number);
+            let group = group.get(..len).unwrap_or(&[]);
+            let packed = self.chunks.binary_search_by_key(&number, |chunk| chunk.number).is_ok();
+            if len < DENSE_TUPLES || packed || !self.open.open(number, PendingPages(group)) {
+                pending.copy_within(from..from + len, kept);
+                kept += len;
+            }
+            from += len;
+        }
+        pending.truncate(kept);
+    }
+
     /// Merges the waiting tuples into the chunks.
-    pub(crate) fn flush(&mut self) {
+    fn flush(&mut self) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.sort_unstable();
         pending.dedup();
+        if self.shift == 0 {
+            self.open_dense(&mut pending);
+            self.make_room(0);
+        }
         let mut rest = &pending[..];
         if self.shift == 0 && !rest.is_empty() {
             rest = self.flush_exact(rest);
@@ -163,7 +231,6 @@ impl TidBitmap {
 
     /// Merges sorted tuples as long as anything can be exact; returns what is left.
     fn flush_exact<'a>(&mut self, mut rest: &'a [u64]) -> &'a [u64] {
-        let chunk_of = |packed: &u64| (packed >> (16 + CHUNK_SHIFT)) as u32;
         // Make the chunks that are missing, so that one pass can fill them all.
         let mut missing = 0;
         let mut at = 0;
@@ -262,6 +329,10 @@ impl TidBitmap {
     pub(crate) fn make_room(&mut self, more: usize) {
         if self.chunk_memory_bytes() + more <= self.limit_bytes {
             return;
+        }
+        if !self.open.is_empty() {
+            self.pack(true);
+            return self.make_room(more);
         }
         // Some more than needed, or the next page would be back here.
         let target = self.limit_bytes - self.limit_bytes / 8;

@@ -14,8 +14,8 @@ use crate::chunk::{CHUNK_BITS, Chunk, ChunkPage, LossyBits};
 impl TidBitmap {
     /// Adds everything that is in `other`.
     pub fn union(&mut self, mut other: TidBitmap) {
-        self.flush();
-        other.flush();
+        self.settle();
+        other.settle();
         while self.shift < other.shift {
             self.coarsen();
         }
@@ -44,8 +44,8 @@ impl TidBitmap {
 
     /// Keeps only what is in `other`, too.
     pub fn intersect(&mut self, mut other: TidBitmap) {
-        self.flush();
-        other.flush();
+        self.settle();
+        other.settle();
         if self.shift > 0 && other.shift == 0 {
             // The finer one is filtered, whichever it is; the budget stays this one's.
             std::mem::swap(&mut self.chunks, &mut other.chunks);

@@ -23,6 +23,7 @@ mod chunk;
 mod combine;
 mod error;
 mod frozen;
+mod open;
 mod page;
 
 pub use bitmap::{MIN_BUDGET_BYTES, TidBitmap};

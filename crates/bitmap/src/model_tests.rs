@@ -154,7 +154,7 @@ fn combinations_keep_every_tuple_and_claim_none() {
                 bitmap.add_page(block).unwrap();
                 model.tids.extend((1..=291).map(|offset| Tid::new(block, OffsetNumber(offset))));
             }
-            bitmap.flush();
+            bitmap.settle();
             if random.below(4) == 0 {
                 (0..random.below(4)).for_each(|_| bitmap.coarsen());
             }

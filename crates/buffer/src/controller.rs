@@ -74,6 +74,11 @@ impl Controller {
         }
     }
 
+    /// How many pages the settings allow to be pinned.
+    pub fn max_pinned_wanted(&self) -> u32 {
+        self.max_pinned_wanted
+    }
+
     /// How many pages may be pinned, those handed out excluded, at least one.
     pub fn limit_pins(&mut self, quota: u32) {
         self.max_pinned = self.max_pinned_wanted.min(quota).max(1);

@@ -42,6 +42,10 @@ counters! {
         waits,
         /// Pages thrown out of their frame for others.
         evictions,
+        /// How often a page that was wanted had to wait for a frame.
+        frame_waits,
+        /// How often a frame of the reserve was used.
+        reserve_uses,
     }
 }
 
@@ -58,6 +62,10 @@ pub struct PoolStats {
     pub waits: u64,
     /// Pages thrown out of their frame for others.
     pub evictions: u64,
+    /// How often a page that was wanted had to wait for a frame.
+    pub frame_waits: u64,
+    /// How often a frame of the reserve was used.
+    pub reserve_uses: u64,
 }
 
 impl PoolCounters {
@@ -68,6 +76,8 @@ impl PoolCounters {
             read_bytes: self.read_bytes.load(Relaxed),
             waits: self.waits.load(Relaxed),
             evictions: self.evictions.load(Relaxed),
+            frame_waits: self.frame_waits.load(Relaxed),
+            reserve_uses: self.reserve_uses.load(Relaxed),
         }
     }
 }

@@ -9,7 +9,9 @@
 //! ```
 //!
 //! - A frame is in the table exactly while it is TAGGED (both change under its partition's write lock).
-//! - Pins go from 0 to 1 only under the partition's read lock (a reader that found it) or by the clock hand.
+//! - Pins go from 0 to 1 only under the partition's read lock (a reader that found it), by the clock hand, or on a VALID frame
+//!   by whoever guesses what it holds and looks at the tag then: while the hand's claimer may change the tag, the frame is
+//!   not VALID, and its claim fails where a guess came first.
 //! - The tag changes only while the hand's claimer holds the only pin and the frame is not TAGGED.
 //! - While IN_FLIGHT, the read holds a pin of its own, so that nobody who loses interest can free the frame.
 //! - The bytes are written only while IN_FLIGHT, and read only while VALID and pinned (and latched).
@@ -125,6 +127,19 @@ impl Frame {
                 Err(now) => state = now,
             }
         }
+    }
+
+    /// A pin on whatever valid page is here; false if there is none.
+    pub(crate) fn pin_valid(&self) -> bool {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & VALID != 0 {
+            let used = if (state & USAGE_MASK) >> USAGE_SHIFT < USAGE_MAX { USAGE } else { 0 };
+            match self.state.compare_exchange_weak(state, state + PIN + used, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
     }
 
     /// Another pin, for whoever has one.

@@ -13,15 +13,25 @@ use stegodon_io::RelationFiles;
 use crate::counters::{IoCounters, add};
 use crate::error::{Error, Result};
 use crate::page::PinnedPage;
-use crate::pool::BufferPool;
+use crate::pool::{BufferPool, Claim};
+use crate::waiters::{Place, Turn};
 
 enum State {
     Ready(Result<PinnedPage>),
     /// Pinned, but still being read, by us or for someone else.
     InFlight(PinnedPage),
-    /// Every frame was pinned; some of them only because they are being read.
-    Starved(Arc<BufferPool>, RelationFiles, Fork, BlockNumber),
+    /// Every frame was pinned.
+    Starved(Starved),
     Done,
+}
+
+/// A page that waits for a frame, and its place in the queue once it was polled.
+struct Starved {
+    pool: Arc<BufferPool>,
+    relation: RelationFiles,
+    fork: Fork,
+    block: BlockNumber,
+    place: Option<Place>,
 }
 
 /// A page on its way. Dropping it drops interest only: the read goes on, in a frame that the pool owns.
@@ -48,7 +58,8 @@ impl ReadFuture {
         block: BlockNumber,
         counters: Option<&Arc<IoCounters>>,
     ) -> Self {
-        Self { state: State::Starved(pool, relation, fork, block), counters: counters.cloned(), waiting_since: None }
+        let state = State::Starved(Starved { pool, relation, fork, block, place: None });
+        Self { state, counters: counters.cloned(), waiting_since: None }
     }
 
     /// Whether awaiting would not wait.
@@ -98,15 +109,29 @@ impl Future for ReadFuture {
                         return Poll::Pending;
                     }
                 },
-                State::Starved(pool, relation, fork, block) => {
-                    let may_wait = pool.starve(cx);
-                    let next = pool.begin(&relation, fork, block, this.counters.as_ref());
-                    match next.state {
-                        State::Starved(..) if may_wait => {
-                            this.state = next.state;
+                State::Starved(mut starved) => {
+                    let Starved { pool, relation, fork, block, place } = &mut starved;
+                    if place.is_none() {
+                        add(&pool.counters().frame_waits, 1);
+                    }
+                    let claim = match pool.waiters.arm(place, cx) {
+                        Turn::Try { reserve: true } => Claim::Reserve,
+                        Turn::Try { reserve: false } => Claim::Waiter,
+                        Turn::Sleep => {
+                            this.state = State::Starved(starved);
                             return Poll::Pending;
                         }
-                        State::Starved(..) => this.state = State::Ready(Err(Error::NoUnpinnedBuffers)),
+                        Turn::Fail => {
+                            this.state = State::Ready(Err(Error::NoUnpinnedBuffers));
+                            continue;
+                        }
+                    };
+                    match pool.begin(relation, *fork, *block, this.counters.as_ref(), claim).state {
+                        State::Starved(_) => {
+                            this.state = State::Starved(starved);
+                            return Poll::Pending;
+                        }
+                        // The place in the queue goes with `starved`.
                         other => this.state = other,
                     }
                 }

@@ -40,6 +40,7 @@ pub mod page;
 pub mod pool;
 pub mod stream;
 mod table;
+mod waiters;
 
 pub use controller::Controller;
 pub use counters::{IoCounters, PoolCounters, PoolStats};

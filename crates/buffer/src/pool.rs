@@ -2,11 +2,9 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Waker};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use parking_lot::Mutex;
 use stegodon_format::checksum;
 use stegodon_format::ids::{BlockNumber, Fork};
 use stegodon_format::page::{BLCKSZ, PageRef};
@@ -19,9 +17,14 @@ use crate::future::{ReadFuture, count_read};
 use crate::memory::FrameMemory;
 use crate::page::PinnedPage;
 use crate::table::{BufferTable, PageTag};
+use crate::waiters::Waiters;
 
 /// The most frames a pool may have: 8 TiB.
 pub const FRAMES_MAX: usize = 1 << 30;
+
+/// Frames beyond the pool's size, 8 MiB, used only when every other frame is held by those who wait or rest (README, "Small
+/// pools"). Their memory is not touched before.
+const RESERVE_FRAMES: usize = 1024;
 
 /// How a pool is made.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +37,10 @@ pub struct PoolOptions {
 
 /// A fixed number of frames for the pages of one data directory.
 pub struct BufferPool {
+    /// The pool's frames, and behind them the reserve.
     frames: Box<[Frame]>,
+    /// How many of the frames are not the reserve.
+    size: usize,
     memory: FrameMemory,
     table: BufferTable,
     /// The clock hand; taken modulo the number of frames.
@@ -44,20 +50,27 @@ pub struct BufferPool {
     counters: PoolCounters,
     /// Read streams alive: each gets its share of the frames.
     pub(crate) streams: AtomicUsize,
-    /// Reads submitted and not completed.
-    in_flight: AtomicUsize,
-    /// Who waits for any frame at all. `starving` says whether the list may be non-empty.
-    starving: AtomicBool,
-    starved: Mutex<Vec<Waker>>,
+    /// How many pages streams may keep pinned for later, all together: at most half of the frames.
+    granted: AtomicUsize,
+    /// Who waits for any frame at all.
+    pub(crate) waiters: Waiters,
 }
 
 impl std::fmt::Debug for BufferPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BufferPool")
-            .field("frames", &self.frames.len())
-            .field("method", &self.method)
-            .finish_non_exhaustive()
+        f.debug_struct("BufferPool").field("frames", &self.size).field("method", &self.method).finish_non_exhaustive()
     }
+}
+
+/// How far to go for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// Not before those who wait already.
+    Polite,
+    /// One of those who wait.
+    Waiter,
+    /// One of those who have waited in vain.
+    Reserve,
 }
 
 /// How a run of blocks was started.
@@ -81,23 +94,23 @@ impl BufferPool {
             return Err(Error::Memory { bytes: frames.saturating_mul(BLCKSZ) });
         }
         Ok(Arc::new(Self {
-            frames: std::iter::repeat_with(Frame::new).take(frames).collect(),
-            memory: FrameMemory::new(frames)?,
+            frames: std::iter::repeat_with(Frame::new).take(frames + RESERVE_FRAMES).collect(),
+            size: frames,
+            memory: FrameMemory::new(frames, RESERVE_FRAMES)?,
             table: BufferTable::new(frames),
             hand: AtomicUsize::new(0),
             method,
             verify_checksums,
             counters: PoolCounters::default(),
             streams: AtomicUsize::new(0),
-            in_flight: AtomicUsize::new(0),
-            starving: AtomicBool::new(false),
-            starved: Mutex::default(),
+            granted: AtomicUsize::new(0),
+            waiters: Waiters::new(),
         }))
     }
 
-    /// The number of frames.
+    /// The number of frames, without the reserve.
     pub fn frames(&self) -> usize {
-        self.frames.len()
+        self.size
     }
 
     /// How misses are read.
@@ -115,9 +128,14 @@ impl BufferPool {
         self.frames.iter().map(|frame| pins(frame.state())).sum()
     }
 
+    /// How many readers wait for a frame now.
+    pub fn waiting_count(&self) -> usize {
+        self.waiters.len()
+    }
+
     /// Wants a page. On a hit the future is ready at once, without allocation and with one short partition lock.
     pub fn read(self: &Arc<Self>, relation: &RelationFiles, fork: Fork, block: BlockNumber) -> ReadFuture {
-        self.begin(relation, fork, block, None)
+        self.begin(relation, fork, block, None, Claim::Polite)
     }
 
     /// Like [`BufferPool::read`], counted for a query.
@@ -128,7 +146,7 @@ impl BufferPool {
         block: BlockNumber,
         counters: &Arc<IoCounters>,
     ) -> ReadFuture {
-        self.begin(relation, fork, block, Some(counters))
+        self.begin(relation, fork, block, Some(counters), Claim::Polite)
     }
 
     /// The page if it is in the pool and valid; reads nothing and counts nothing.
@@ -143,6 +161,7 @@ impl BufferPool {
         fork: Fork,
         block: BlockNumber,
         counters: Option<&Arc<IoCounters>>,
+        claim: Claim,
     ) -> ReadFuture {
         let tag = PageTag { locator: relation.locator(), fork, block };
         // The hit path proper, apart from `start_run`, which prepares for more.
@@ -152,7 +171,7 @@ impl BufferPool {
         }
         let mut pinned = None;
         let keep = |page| pinned = Some(page);
-        match self.start_run(relation, fork, block, 1, false, counters.map(Arc::as_ref), keep) {
+        match self.start_run(relation, fork, block, 1, false, counters.map(Arc::as_ref), claim, keep) {
             Started::NoFrame => ReadFuture::starved(Arc::clone(self), relation.clone(), fork, block, counters),
             Started::Pinned { .. } => match pinned {
                 // A synchronous method has completed by now; a failure is found by the first poll.
@@ -173,6 +192,18 @@ impl BufferPool {
         Some((PinnedPage { pool: Arc::clone(self), frame }, state & VALID != 0))
     }
 
+    /// Pins the page if it is valid and in just this frame: pages that were read one after the other often lie in frames one
+    /// after the other, and to try costs less than to ask the table.
+    pub(crate) fn pin_in(self: &Arc<Self>, tag: &PageTag, frame: u32) -> Option<PinnedPage> {
+        let header = self.frames.get(frame as usize)?;
+        if !header.pin_valid() {
+            return None;
+        }
+        let page = PinnedPage { pool: Arc::clone(self), frame };
+        // Pinned, the frame keeps its page: now its name can be compared.
+        (header.tag() == *tag).then_some(page)
+    }
+
     /// Pins pages from `first` on, at most `blocks` of them: either one that the pool has, or as many as it lacks, up to
     /// the next that it has, for which one read is submitted. Each pin goes to `keep`, in order.
     ///
@@ -186,6 +217,7 @@ impl BufferPool {
         blocks: u32,
         synchronous: bool,
         counters: Option<&IoCounters>,
+        claim: Claim,
         mut keep: impl FnMut(PinnedPage),
     ) -> Started {
         let mut tag = PageTag { locator: relation.locator(), fork, block: first };
@@ -204,7 +236,7 @@ impl BufferPool {
             if at > 0 && self.table.read(&tag).map.contains_key(&tag) {
                 break;
             }
-            let Some(frame) = self.claim() else { break };
+            let Some(frame) = self.claim(if at == 0 { claim } else { Claim::Polite }) else { break };
             let mut partition = self.table.write(&tag);
             if let Some(&found) = partition.map.get(&tag) {
                 // Someone else was faster. Ours goes back; theirs is a hit if it is the first.
@@ -249,7 +281,7 @@ impl BufferPool {
         let count = frames.len();
         add(&self.counters.reads, 1);
         add(&self.counters.read_bytes, (count * BLCKSZ) as u64);
-        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        self.waiters.read_started();
         let pointers = frames.iter().map(|&frame| FramePtr::new(self.frame_ptr(frame))).collect();
         let arrival = Arrival { pool: Arc::clone(self), relation: relation.clone(), fork, first, frames };
         // SAFETY: the frames are distinct, and each is IN_FLIGHT with a pin that belongs to the read: until `Arrival` says
@@ -274,10 +306,18 @@ impl BufferPool {
         self.memory.frame(frame)
     }
 
+    pub(crate) fn prefetch(&self, frame: u32, lines: std::ops::Range<usize>) {
+        self.memory.prefetch(frame, lines);
+    }
+
     pub(crate) fn unpin(&self, frame: u32) {
         if self.frame(frame).unpin() {
-            self.feed_starved();
+            self.waiters.frame_is_free();
         }
+    }
+
+    pub(crate) fn counters(&self) -> &PoolCounters {
+        &self.counters
     }
 
     pub(crate) fn count_hit(&self, counters: Option<&IoCounters>) {
@@ -294,63 +334,90 @@ impl BufferPool {
         }
     }
 
-    /// A frame without a page, pinned once for the caller; `None` if the hand has gone round three times and every frame
-    /// was pinned. (Once could mislead: others' hands pin the frames that they look at for a moment.)
-    fn claim(&self) -> Option<u32> {
+    /// A frame without a page, pinned once for the caller; `None` if none can be had now.
+    fn claim(&self, claim: Claim) -> Option<u32> {
+        match claim {
+            Claim::Polite if self.waiters.starving() => None,
+            Claim::Polite | Claim::Waiter => self.claim_by_hand(),
+            Claim::Reserve => self.claim_by_hand().or_else(|| self.claim_reserve()),
+        }
+    }
+
+    /// The clock hand. `None` if it has gone round three times and every frame was pinned. (Once could mislead: others' hands
+    /// pin the frames that they look at for a moment.)
+    fn claim_by_hand(&self) -> Option<u32> {
         let mut busy = 0usize;
-        while busy <= 3 * self.frames.len() {
-            let number = (self.hand.fetch_add(1, Ordering::Relaxed) % self.frames.len()) as u32;
+        while busy <= 3 * self.size {
+            let number = (self.hand.fetch_add(1, Ordering::Relaxed) % self.size) as u32;
             match self.frame(number).sweep() {
                 Sweep::Busy => busy += 1,
                 Sweep::Lost => {}
                 Sweep::Aged => busy = 0,
-                Sweep::Claimed(state) if state & TAGGED == 0 => return Some(number),
-                Sweep::Claimed(_) => {
-                    let tag = self.frame(number).tag();
-                    let mut partition = self.table.write(&tag);
-                    if self.frame(number).untag() {
-                        let removed = partition.map.remove(&tag);
-                        debug_assert_eq!(removed, Some(number), "a tagged frame is in the table");
-                        add(&self.counters.evictions, 1);
-                        return Some(number);
-                    }
-                    drop(partition);
-                    self.unpin(number);
-                    busy += 1;
-                }
+                Sweep::Claimed(state) if self.empty(number, state) => return Some(number),
+                Sweep::Claimed(_) => busy += 1,
             }
         }
         None
     }
 
-    /// Puts the context's task on the list of those who wait for a frame. Returns whether it will be woken: whether any
-    /// read is in flight, whose frames may come free. The caller tries once more after this and before it sleeps.
-    pub(crate) fn starve(&self, cx: &Context<'_>) -> bool {
-        let mut starved = self.starved.lock();
-        if !starved.iter().any(|waker| waker.will_wake(cx.waker())) {
-            starved.push(cx.waker().clone());
-        }
-        self.starving.store(true, Ordering::SeqCst);
-        drop(starved);
-        self.in_flight.load(Ordering::SeqCst) > 0
+    /// The first of the reserve that is not pinned: so what is touched of it stays little.
+    fn claim_reserve(&self) -> Option<u32> {
+        (self.size..self.frames.len()).map(|number| number as u32).find(|&number| {
+            loop {
+                match self.frame(number).sweep() {
+                    Sweep::Busy => return false,
+                    Sweep::Lost | Sweep::Aged => {}
+                    Sweep::Claimed(state) => {
+                        let is_empty = self.empty(number, state);
+                        if is_empty {
+                            add(&self.counters.reserve_uses, 1);
+                        }
+                        return is_empty;
+                    }
+                }
+            }
+        })
     }
 
-    fn feed_starved(&self) {
-        if !self.starving.load(Ordering::SeqCst) {
-            return;
+    /// Throws the page out of a frame that was just claimed, in this state; gives the claim up if someone wants the page.
+    fn empty(&self, number: u32, state: u64) -> bool {
+        if state & TAGGED == 0 {
+            return true;
         }
-        let mut starved = self.starved.lock();
-        self.starving.store(false, Ordering::SeqCst);
-        let wakers = std::mem::take(&mut *starved);
-        drop(starved);
-        wakers.into_iter().for_each(Waker::wake);
+        let tag = self.frame(number).tag();
+        let mut partition = self.table.write(&tag);
+        if self.frame(number).untag() {
+            let removed = partition.map.remove(&tag);
+            debug_assert_eq!(removed, Some(number), "a tagged frame is in the table");
+            add(&self.counters.evictions, 1);
+            return true;
+        }
+        drop(partition);
+        self.unpin(number);
+        false
     }
 
-    /// How many pages one stream may pin now: an equal share of half the frames. The other half is for pages that are
-    /// held one at a time.
-    pub(crate) fn stream_quota(&self) -> u32 {
-        let streams = self.streams.load(Ordering::Relaxed).max(1);
-        (self.frames.len() / 2 / streams).clamp(1, i16::MAX as usize) as u32
+    /// How many pages a stream should be granted now: a fair share, with room for one more stream.
+    pub(crate) fn fair_share(&self, streams: usize) -> usize {
+        (self.grants_max() / (streams + 1)).max(1)
+    }
+
+    /// The other half is for pages that are held one at a time.
+    fn grants_max(&self) -> usize {
+        self.size / 2
+    }
+
+    /// Grants a stream up to `wanted` more pages to keep for later.
+    pub(crate) fn grant(&self, wanted: usize) -> usize {
+        let room = |granted: usize| self.grants_max().saturating_sub(granted).min(wanted);
+        let more = |granted| Some(granted + room(granted)).filter(|_| room(granted) > 0);
+        self.granted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_or(0, room)
+    }
+
+    /// A stream gives back what it was granted.
+    pub(crate) fn ungrant(&self, pages: usize) {
+        let before = self.granted.fetch_sub(pages, Ordering::Relaxed);
+        debug_assert!(before >= pages, "only what was granted is given back");
     }
 
     /// What PostgreSQL demands of a page that was just read. The frame is in flight, so its bytes are the caller's.
@@ -401,10 +468,9 @@ impl ReadCompletion for Arrival {
                 }
             };
             if last {
-                pool.feed_starved();
+                pool.waiters.frame_is_free();
             }
         }
-        pool.in_flight.fetch_sub(1, Ordering::SeqCst);
-        pool.feed_starved();
+        pool.waiters.read_ended();
     }
 }

@@ -5,25 +5,30 @@
 //!                      the controller decides ▲          ▲ some still in flight
 //! ```
 //!
-//! The pages in the queue are at most the stream's quota, an equal share of half the pool, but always one: so streams
-//! cannot starve each other of their last frame while each waits for another's.
+//! Pages that are pinned for later are *granted* by the pool: all streams together keep at most half of the frames pinned,
+//! each a fair share. A stream without a grant pins a page only while it is asked for one; so a stream that rests, or waits
+//! for a frame, takes nothing from others that they could need. While someone waits for a frame, no stream looks ahead.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use stegodon_format::ids::{BlockNumber, Fork};
+use stegodon_format::page::BLCKSZ;
 use stegodon_io::RelationFiles;
 
 use crate::controller::{Action, Controller};
-use crate::counters::IoCounters;
+use crate::counters::{IoCounters, add};
 use crate::error::{Error, Result};
 use crate::future::block_on;
 use crate::page::PinnedPage;
-use crate::pool::{BufferPool, Started};
+use crate::pool::{BufferPool, Claim, Started};
+use crate::table::PageTag;
+use crate::waiters::{Place, Turn};
 
 /// Where a stream's block numbers come from. Closures `FnMut() -> Option<(BlockNumber, Data)>` are sources.
 pub trait BlockSource {
@@ -85,7 +90,19 @@ pub struct ReadStream<S: BlockSource> {
     queue: VecDeque<Queued<S::Data>>,
     counters: Option<Arc<IoCounters>>,
     waiting_since: Option<Instant>,
+    /// The block started last, and its frame.
+    last: Option<(BlockNumber, u32)>,
+    /// See [`ReadStream::expect`].
+    expected: (usize, usize),
+    /// How many pages the pool grants to be kept for later, and how many streams there were then.
+    granted: usize,
+    streams: usize,
+    /// The place in the queue of those who wait for a frame.
+    place: Option<Place>,
 }
+
+/// Bytes at a page's end that are worth asking for early; the processor itself goes on from there.
+const TAIL_BYTES_MAX: usize = 3072;
 
 impl<S: BlockSource> ReadStream<S> {
     /// A stream over the blocks that `source` names. Reads nothing yet.
@@ -109,6 +126,11 @@ impl<S: BlockSource> ReadStream<S> {
             queue: VecDeque::new(),
             counters: None,
             waiting_since: None,
+            last: None,
+            expected: (0, BLCKSZ),
+            granted: 0,
+            streams: 0,
+            place: None,
         }
     }
 
@@ -116,6 +138,13 @@ impl<S: BlockSource> ReadStream<S> {
     pub fn counted(mut self, counters: Arc<IoCounters>) -> Self {
         self.counters = Some(counters);
         self
+    }
+
+    /// What the caller is going to look at first on the pages to come: from the page's start to `head`, and from `tail` on.
+    /// Pages of one relation are alike; the page read last is a good guess. The lines are asked for when a page that the pool
+    /// has is pinned, so that they are there when the caller is.
+    pub fn expect(&mut self, head: u16, tail: u16) {
+        self.expected = (usize::from(head).min(BLCKSZ), usize::from(tail).min(BLCKSZ));
     }
 
     /// The source, to be told something; blocks that were already taken from it are not affected.
@@ -134,11 +163,32 @@ impl<S: BlockSource> ReadStream<S> {
         self.queue.clear();
         self.controller.reset();
         self.waiting_since = None;
+        self.place = None;
+    }
+
+    /// Asks for a fair share of pages to keep, or gives back what is more than that now.
+    fn share(&mut self) {
+        let streams = self.pool.streams.load(Ordering::Relaxed);
+        if streams == self.streams && self.granted > 0 {
+            return;
+        }
+        let share = self.pool.fair_share(streams).min(self.controller.max_pinned_wanted() as usize);
+        if share >= self.granted {
+            self.granted += self.pool.grant(share - self.granted);
+            self.streams = streams;
+        } else {
+            // What is pinned already is given back as it is used.
+            let keep = share.max(self.queue.len().min(self.granted));
+            self.pool.ungrant(self.granted - keep);
+            self.granted = keep;
+            self.streams = if keep == share { streams } else { 0 };
+        }
+        self.controller.limit_pins(u32::try_from(self.granted).unwrap_or(u32::MAX));
     }
 
     /// Does what the controller says. Returns whether the pool had no frame.
-    fn look_ahead(&mut self) -> bool {
-        self.controller.limit_pins(self.pool.stream_quota());
+    fn look_ahead(&mut self, claim: Claim) -> bool {
+        self.share();
         loop {
             match self.controller.next_action() {
                 Action::Nothing => return false,
@@ -149,6 +199,7 @@ impl<S: BlockSource> ReadStream<S> {
                         self.controller.wanted(Some(block));
                     }
                 },
+                Action::Start { first, .. } if self.start_near(first) => self.controller.started(1, false),
                 Action::Start { first, blocks } => {
                     let Self { pool, relation, fork, wanted, queue, counters, .. } = self;
                     let mut starts_read = true;
@@ -159,7 +210,7 @@ impl<S: BlockSource> ReadStream<S> {
                         }
                     };
                     let counters = counters.as_deref();
-                    match pool.start_run(relation, *fork, first, blocks, self.synchronous, counters, keep) {
+                    match pool.start_run(relation, *fork, first, blocks, self.synchronous, counters, claim, keep) {
                         Started::NoFrame => {
                             self.controller.starved();
                             return true;
@@ -168,6 +219,7 @@ impl<S: BlockSource> ReadStream<S> {
                             if !needs_wait && let Some(last) = self.queue.back_mut() {
                                 last.starts_read = false;
                             }
+                            self.last = self.queue.back().map(|last| (last.page.block(), last.page.frame));
                             self.controller.started(blocks, needs_wait);
                         }
                     }
@@ -176,14 +228,46 @@ impl<S: BlockSource> ReadStream<S> {
         }
     }
 
+    /// Pins a block if it lies as far from the frame of the block before as it does from that block.
+    fn start_near(&mut self, block: BlockNumber) -> bool {
+        let Some((before, frame)) = self.last else { return false };
+        let frame = frame.wrapping_add(block.0.wrapping_sub(before.0));
+        let tag = PageTag { locator: self.relation.locator(), fork: self.fork, block };
+        let Some(page) = self.pool.pin_in(&tag, frame) else { return false };
+        let Some(data) = self.wanted.pop_front() else { return false };
+        self.pool.count_hit(self.counters.as_deref());
+        let (head, tail) = self.expected;
+        page.prefetch(0..head);
+        page.prefetch(tail.max(BLCKSZ - TAIL_BYTES_MAX)..BLCKSZ);
+        self.queue.push_back(Queued { page, starts_read: false, data });
+        self.last = Some((block, frame));
+        true
+    }
+
     /// The next page with its data; `None` at the end. After an error the stream goes on behind the page that failed.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<StreamItem<S::Data>>>> {
-        if self.queue.is_empty() && self.look_ahead() {
-            // Register first, then try again, then sleep: a frame that comes free in between is not missed.
-            let may_wait = self.pool.starve(cx);
-            if self.look_ahead() && self.queue.is_empty() {
-                return if may_wait { Poll::Pending } else { Poll::Ready(Err(Error::NoUnpinnedBuffers)) };
+        if self.queue.is_empty() {
+            // Who waits already asks for its turn first.
+            if self.place.is_some() || self.look_ahead(Claim::Polite) {
+                if self.place.is_none() {
+                    add(&self.pool.counters().frame_waits, 1);
+                }
+                let turn = self.pool.waiters.arm(&mut self.place, cx);
+                let found = match turn {
+                    Turn::Try { reserve } => {
+                        !self.look_ahead(if reserve { Claim::Reserve } else { Claim::Waiter }) || !self.queue.is_empty()
+                    }
+                    Turn::Sleep => false,
+                    Turn::Fail => {
+                        self.place = None;
+                        return Poll::Ready(Err(Error::NoUnpinnedBuffers));
+                    }
+                };
+                if !found {
+                    return Poll::Pending;
+                }
             }
+            self.place = None;
         }
         let Some(front) = self.queue.front() else {
             debug_assert!(!self.controller.has_pending(), "a stream ends when everything wanted was started");
@@ -209,9 +293,12 @@ impl<S: BlockSource> ReadStream<S> {
             }
         }
         let next = self.pop();
-        // Before the caller uses the page, so that reading goes on meanwhile. Without a frame there is one: the next call
-        // will want it again.
-        self.look_ahead();
+        // Before the caller uses the page, so that reading goes on meanwhile; but only with what was granted, and while nobody
+        // waits for a frame. Without a frame it is well: the next call will want it again.
+        self.share();
+        if self.granted > 0 && !self.pool.waiters.starving() {
+            self.look_ahead(Claim::Polite);
+        }
         Poll::Ready(Ok(next))
     }
 
@@ -224,19 +311,41 @@ impl<S: BlockSource> ReadStream<S> {
         Some((page, data))
     }
 
-    /// The next page with its data; `None` at the end.
+    /// The next page with its data; `None` at the end. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Option<StreamItem<S::Data>>> {
-        poll_fn(|cx| self.poll_next(cx)).await
+        Next { stream: self }.await
     }
 
     /// Like [`ReadStream::next`], waiting on the calling thread.
     pub fn next_blocking(&mut self) -> Result<Option<StreamItem<S::Data>>> {
-        block_on(poll_fn(|cx| self.poll_next(cx)))
+        block_on(Next { stream: self })
     }
 }
 
 impl<S: BlockSource> Drop for ReadStream<S> {
     fn drop(&mut self) {
+        self.queue.clear();
+        self.pool.ungrant(self.granted);
         self.pool.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A wait for the next page, perhaps given up.
+struct Next<'a, S: BlockSource> {
+    stream: &'a mut ReadStream<S>,
+}
+
+impl<S: BlockSource> Future for Next<'_, S> {
+    type Output = Result<Option<StreamItem<S::Data>>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.stream.poll_next(cx)
+    }
+}
+
+impl<S: BlockSource> Drop for Next<'_, S> {
+    fn drop(&mut self) {
+        // Nobody would take a frame that the stream were woken for.
+        self.stream.place = None;
     }
 }

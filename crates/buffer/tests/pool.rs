@@ -87,18 +87,6 @@ fn a_dropped_read_drops_interest_only() {
 }
 
 #[test]
-fn without_any_frame_to_come_a_read_is_refused() {
-    let fixture = Fixture::new();
-    let relation = fixture.relation(1, 40);
-    let pool = pool(2, SyncMethod);
-    let pages = [0, 1].map(|block| pool.read(&relation, MAIN, BlockNumber(block)).wait().unwrap());
-    assert_eq!(pool.read(&relation, MAIN, BlockNumber(2)).wait().unwrap_err(), Error::NoUnpinnedBuffers);
-    assert_eq!(pool.read(&relation, MAIN, BlockNumber(1)).wait().unwrap().block(), BlockNumber(1));
-    drop(pages);
-    assert_eq!(pool.read(&relation, MAIN, BlockNumber(2)).wait().unwrap().block(), BlockNumber(2));
-}
-
-#[test]
 fn a_failed_read_fails_everyone_who_waits_and_is_tried_again_by_the_next() {
     let fixture = Fixture::new();
     let relation = fixture.relation(1, 4);

@@ -10,6 +10,7 @@ use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
 use crate::execution::Execution;
 use crate::initplan::Needs;
 use crate::operator::{Batches, Input, Operator, Producer, malformed};
+use crate::scan::Skip;
 
 /// OFFSET and LIMIT over one partition.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Limit {
     pub(crate) offset: Option<Evaluator>,
     pub(crate) count: Option<Evaluator>,
     pub(crate) needs: Needs,
+    /// Where the scan below drops the first rows itself.
+    pub(crate) skip: Option<Arc<Skip>>,
     /// WITH TIES: the key columns in which a row that still belongs to the result equals the last one.
     pub(crate) ties: Vec<usize>,
 }
@@ -62,7 +65,13 @@ impl Operator for Limit {
 
     fn start(self: Arc<Self>, partition: usize, inputs: Vec<Input>) -> SqlResult<Box<dyn Producer>> {
         let [input] = inputs.as_slice() else { return Err(malformed("Limit has one child")) };
-        Ok(Box::new(Running { input: Pending::NotStarted(input.clone(), partition), operator: self, skip: 0, left: 0 }))
+        Ok(Box::new(Running {
+            input: Pending::NotStarted(input.clone(), partition),
+            operator: self,
+            skip: 0,
+            below: None,
+            left: 0,
+        }))
     }
 }
 
@@ -78,6 +87,8 @@ struct Running {
     operator: Arc<Limit>,
     input: Pending,
     skip: u64,
+    /// Who drops rows for us, until the first row comes.
+    below: Option<Arc<Skip>>,
     left: u64,
 }
 
@@ -95,6 +106,10 @@ impl Producer for Running {
                 return Err(SqlError::new(count, "row count cannot be null in FETCH FIRST ... WITH TIES clause"));
             }
             self.left = bound.unwrap_or(u64::MAX);
+            if let Some(skip) = &limit.skip {
+                skip.ask(self.skip);
+                self.below = Some(Arc::clone(skip));
+            }
             self.input = if self.left == 0 { Pending::Ended } else { Pending::Started(input.start(*partition)?) };
         }
         loop {
@@ -109,6 +124,9 @@ impl Producer for Running {
                     self.input = Pending::Ended;
                 }
                 return Ok(Some(batch.slice(0, rows)).filter(|b| b.num_rows() > 0));
+            }
+            if let Some(below) = self.below.take() {
+                self.skip = below.close();
             }
             let rows = batch.num_rows() as u64;
             if rows <= self.skip {

@@ -26,6 +26,7 @@ use crate::limit::Limit;
 use crate::memory::{MemoryScope, Spills};
 use crate::operator::{OperatorExec, Physical, malformed};
 use crate::rows::{ResultRows, Values};
+use crate::scan::may_skip;
 use crate::sort::{SortColumn, append_keys, merge, sort};
 
 /// Lowers the nodes of one planned statement.
@@ -160,11 +161,16 @@ impl Lowering<'_> {
                 self.evaluate(node, rows, Columns::ONLY)
             }
             PlanKind::Limit { child, offset, count, ties } => {
+                let mut skip = None;
                 let input = match (&child.kind, first_rows(offset.as_ref(), count.as_ref())) {
                     // A sort need not keep what no one asks for.
                     (PlanKind::Sort { child: below, keys, .. }, Some(fetch)) if ties.is_empty() => {
                         let sorted = self.sort(child, below, keys, Some(fetch), partitions)?;
                         instrument(self.execution, child.id, sorted)
+                    }
+                    (_, _) if offset.is_some() && partitions == 1 && may_skip(child) => {
+                        let scan = crate::lower_scan::skipping(self, child, skip.get_or_insert_default())?;
+                        instrument(self.execution, child.id, scan)
                     }
                     _ => self.node(child, partitions)?,
                 };
@@ -176,6 +182,7 @@ impl Lowering<'_> {
                     offset: compile(offset)?,
                     count: compile(count)?,
                     needs: Needs::of(offset.iter().chain(count)),
+                    skip,
                     ties,
                 };
                 let schema = input.schema();

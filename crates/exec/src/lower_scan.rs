@@ -19,19 +19,24 @@ use crate::initplan::Needs;
 use crate::lower::{Columns, Lowering, conjunction, rewrite};
 use crate::operator::{Operator, OperatorExec, Physical, malformed};
 use crate::scan::{
-    BitmapHeapScan, BitmapSource, HeapRows, IndexKeys, IndexOnlyScan, IndexScan, Opener, SequentialScan, TidRangeScan,
-    TidScan, column_of,
+    BitmapHeapScan, BitmapSource, HeapRows, IndexKeys, IndexOnlyScan, IndexScan, Opener, SequentialScan, Skip,
+    TidRangeScan, TidScan, column_of,
 };
 
 /// Lowers a scan.
 pub(crate) fn plan(lowering: &Lowering<'_>, node: &PlanNode, partitions: usize) -> SqlResult<Physical> {
     match lifted(node) {
-        None => lowering.heap_scan(node, partitions),
+        None => lowering.heap_scan(node, partitions, None),
         Some((scan, above)) => {
-            let rows = lowering.heap_scan(&scan, partitions)?;
+            let rows = lowering.heap_scan(&scan, partitions, None)?;
             lowering.evaluate(&above, rows, Columns::ONLY)
         }
     }
+}
+
+/// Lowers a scan that [`may_skip`](crate::scan::may_skip) under a Limit.
+pub(crate) fn skipping(lowering: &Lowering<'_>, node: &PlanNode, skip: &Arc<Skip>) -> SqlResult<Physical> {
+    lowering.heap_scan(node, 1, Some(skip))
 }
 
 fn is_correlated(expr: &Expr) -> bool {
@@ -85,15 +90,15 @@ fn replace_variables(expr: &mut Expr, variables: &mut Vec<Var>) {
 }
 
 impl Lowering<'_> {
-    fn heap_scan(&self, node: &PlanNode, partitions: usize) -> SqlResult<Physical> {
+    fn heap_scan(&self, node: &PlanNode, partitions: usize, skip: Option<&Arc<Skip>>) -> SqlResult<Physical> {
         match &node.kind {
             PlanKind::SeqScan { relation, .. } => {
-                let rows = self.heap_rows(node, *relation, &[])?;
+                let rows = self.heap_rows(node, *relation, &[], skip)?;
                 let workers = if node.parallel_aware { partitions } else { 1 };
                 self.scan(node, SequentialScan::new(rows, workers), partitions)
             }
             PlanKind::IndexScan(scan) => {
-                let rows = self.heap_rows(node, scan.relation, &[])?;
+                let rows = self.heap_rows(node, scan.relation, &[], skip)?;
                 let keys = Arc::new(self.index_keys(scan)?);
                 self.alone(node, IndexScan { rows, keys, backward: scan.backward }, partitions)
             }
@@ -102,16 +107,16 @@ impl Lowering<'_> {
                 self.alone(node, operator, partitions)
             }
             PlanKind::BitmapHeapScan { relation, bitmap, recheck } => {
-                let rows = self.heap_rows(node, *relation, recheck)?;
+                let rows = self.heap_rows(node, *relation, recheck, skip)?;
                 let workers = if node.parallel_aware { partitions } else { 1 };
                 self.scan(node, BitmapHeapScan::new(rows, self.bitmap(bitmap)?, workers), partitions)
             }
             PlanKind::TidScan { relation, conditions } => {
-                let rows = self.heap_rows(node, *relation, &[])?;
+                let rows = self.heap_rows(node, *relation, &[], skip)?;
                 self.alone(node, TidScan::new(rows, conditions)?, partitions)
             }
             PlanKind::TidRangeScan { relation, conditions } => {
-                let rows = self.heap_rows(node, *relation, &[])?;
+                let rows = self.heap_rows(node, *relation, &[], skip)?;
                 self.alone(node, TidRangeScan::new(rows, conditions)?, partitions)
             }
             _ => Err(malformed("no scan of a table")),
@@ -182,7 +187,13 @@ impl Lowering<'_> {
         Ok(expr)
     }
 
-    fn heap_rows(&self, node: &PlanNode, relation: usize, recheck: &[Expr]) -> SqlResult<Arc<HeapRows>> {
+    fn heap_rows(
+        &self,
+        node: &PlanNode,
+        relation: usize,
+        recheck: &[Expr],
+        skip: Option<&Arc<Skip>>,
+    ) -> SqlResult<Arc<HeapRows>> {
         let table = Opener::of(self.execution).open_table(self.relation(relation)?)?;
         let whole = |e: &Expr| self.whole_rows(e, relation);
         let quals = node.quals.iter().map(whole).collect::<SqlResult<Vec<_>>>()?;
@@ -206,6 +217,7 @@ impl Lowering<'_> {
             quals: condition(&quals)?,
             targets: targets.iter().map(|t| self.compile_over(t, &variables)).collect::<SqlResult<_>>()?,
             needs: Needs::of(recheck.iter().chain(&node.quals).chain(node.targets.iter().map(|t| &t.expr))),
+            skip: skip.cloned(),
             schema: self.schema_of(&node.targets)?,
             table,
         }))

@@ -36,6 +36,7 @@ pub mod columns;
 pub mod deform;
 pub mod desc;
 pub mod error;
+mod glance;
 pub mod hot;
 pub mod page;
 mod plain;

@@ -1,6 +1,6 @@
 //! One heap page, and which of its tuples a snapshot sees.
 
-use stegodon_format::heap_tuple::HeapTupleRef;
+use stegodon_format::heap_tuple::{HeapTupleRef, Infomask};
 use stegodon_format::ids::{BlockNumber, MultiXactId, OffsetNumber, Tid, Xid};
 use stegodon_format::page::PageRef;
 use stegodon_txn::{VisibilityChecker, toast_chunk_is_visible};
@@ -17,6 +17,11 @@ pub trait Visibility {
     /// Whether the snapshot sees the tuple.
     fn is_visible(&mut self, tuple: HeapTupleRef<'_>, tid: Tid) -> std::result::Result<bool, Self::Error>;
 
+    /// Whether the tuple is visible for certain, going by these words of its header. False where more must be asked.
+    fn sees_at_once(&self, _xmin: Xid, _mask: Infomask) -> bool {
+        false
+    }
+
     /// Which member of a multixact updated (or deleted) the tuple, [`Xid::INVALID`] if none did.
     fn multixact_updater(&mut self, multixact: MultiXactId) -> std::result::Result<Xid, Self::Error>;
 
@@ -31,6 +36,11 @@ impl Visibility for VisibilityChecker {
 
     fn is_visible(&mut self, tuple: HeapTupleRef<'_>, _: Tid) -> std::result::Result<bool, Self::Error> {
         self.check(tuple).map(stegodon_txn::Visibility::is_visible)
+    }
+
+    #[inline]
+    fn sees_at_once(&self, xmin: Xid, mask: Infomask) -> bool {
+        VisibilityChecker::sees_at_once(self, xmin, mask)
     }
 
     fn multixact_updater(&mut self, multixact: MultiXactId) -> std::result::Result<Xid, Self::Error> {
@@ -112,6 +122,10 @@ impl<'a> HeapPage<'a> {
             return Ok(());
         }
         for (offset, id) in items {
+            if self.sees_at_once(visibility, id) {
+                out.push(offset);
+                continue;
+            }
             let item = self.page.item_at(offset, id).and_then(HeapTupleRef::parse);
             let tuple = item.map_err(|why| self.bad_tuple(offset, why))?;
             if self.sees(visibility, tuple, offset)? {

@@ -1,7 +1,8 @@
-//! The quick way through a page: tuples without nulls, of which only columns at known positions are wanted.
+//! The quick way through a page: tuples without nulls up to the last column wanted, all of whose columns until then are of
+//! fixed length, so that their positions are known.
 //!
 //! ```text
-//!   line pointer ─▸ header: no null bitmap, enough attributes ─▸ start of the values      (once a tuple)
+//!   line pointer ─▸ header: no such null, enough attributes ─▸ start of the values      (once a tuple)
 //!   start + a column's position ─▸ value, side by side with its neighbours', appended as one run   (once a column)
 //! ```
 //!
@@ -57,7 +58,7 @@ impl Plain {
     #[allow(clippy::needless_bitwise_bool, reason = "nine branches a tuple would be guessed one by one")]
     pub(crate) fn starts(&self, page: &HeapPage<'_>, offsets: &[OffsetNumber], starts: &mut Vec<u32>) -> bool {
         const INFOMASK2: usize = 18;
-        const NOT_PLAIN: u16 = Infomask::HASNULL | Infomask::HASOID_OLD | Infomask::MOVED;
+        const NOT_PLAIN: u16 = Infomask::HASOID_OLD | Infomask::MOVED;
         starts.clear();
         let page = page.page();
         let (bytes, pointers) = (page.bytes(), page.line_pointers());
@@ -80,12 +81,21 @@ impl Plain {
                 & (hoff >= HEAP_TUPLE_HEADER_SIZE)
                 & (hoff % 8 == 0)
                 & (hoff + self.end <= len);
-            if !plain {
+            if !plain || (mask & Infomask::HASNULL != 0 && !self.not_null(bytes, item, hoff)) {
                 return false;
             }
             starts.push((item + hoff) as u32);
         }
         true
+    }
+
+    /// Whether a tuple's null bitmap says that it has all attributes that matter. A set bit says so.
+    fn not_null(&self, bytes: &[u8], item: usize, hoff: usize) -> bool {
+        let (whole, rest) = (usize::from(self.natts / 8), u32::from(self.natts % 8));
+        let mask = (1_u8 << rest) - 1;
+        let bitmap = bytes.get(item + HEAP_TUPLE_HEADER_SIZE..item + hoff).unwrap_or(&[]);
+        let (Some(full), last) = (bitmap.get(..whole), bitmap.get(whole)) else { return false };
+        full.iter().all(|byte| *byte == u8::MAX) && (mask == 0 || last.is_some_and(|byte| byte & mask == mask))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The laboratory's library: the one way to start, stop and ask an engine, PostgreSQL or Stegodon, through the protocol.
 //!
 //! A tour: [`Engine`] says which engine and how to start it; [`Engine::start`] gives a running [`Server`], stopped when
-//! dropped; [`Client`] is one connection, blocking, the same for every engine.
+//! dropped; [`Client`] is one connection, blocking, the same for every engine; [`pairs`] measures two arms side by side. The
+//! program `evidence` measures what an issue demands.
 //!
 //! ```no_run
 //! use stegodon_lab::{Client, Engine};
@@ -16,6 +17,7 @@
 
 mod client;
 mod engine;
+pub mod pairs;
 
 pub use client::{Answer, Client, Column, Failure};
 pub use engine::{Engine, Error, Server};

@@ -83,7 +83,7 @@ fn rows(direction: Direction, after: usize, change: impl FnOnce(&mut Vec<Node>))
     let mut leaves = Vec::new();
     scan.rescan(&[]).unwrap();
     while let Poll::Ready(true) = scan.poll_next(&mut cx).map(Result::unwrap) {
-        leaves.push(scan.matches().iter().map(|row| row.tid.block.0).collect());
+        leaves.push(scan.matches().iter().map(|tid| tid.block.0).collect());
         if leaves.len() == after {
             tree.change(change.take().unwrap());
         }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::matcher::{Matcher, Verdict};
 use crate::page::{bad_tuple, behind_position};
 use crate::position::Direction;
-use crate::scan::{Batch, Match};
+use crate::scan::Batch;
 
 /// How a leaf is visited.
 pub(crate) struct Visit {
@@ -212,22 +212,21 @@ fn save(
     tuple: IndexTuple<'_>,
     keep_tuples: bool,
 ) -> Result<()> {
-    let at = batch.tuples.len() as u32;
-    if keep_tuples {
-        batch.tuples.extend_from_slice(tuple.bytes());
-    }
     match tuple.kind() {
-        TupleKind::Plain => batch.matches.push(Match { tid: tuple.t_tid(), tuple: at }),
+        TupleKind::Plain => batch.tids.push(tuple.t_tid()),
         TupleKind::Posting => {
             let posting = tuple.posting().map_err(|error| bad_tuple(matcher, block, offset, &error))?;
-            let first = batch.matches.len();
-            batch.matches.extend(posting.iter().map(|tid| Match { tid, tuple: at }));
-            let saved = batch.matches.get(first..).unwrap_or(&[]);
-            if !saved.is_sorted_by(|a, b| a.tid < b.tid) {
+            let first = batch.tids.len();
+            batch.tids.extend(posting.iter());
+            let saved = batch.tids.get(first..).unwrap_or(&[]);
+            if !saved.is_sorted_by(|a, b| a < b) {
                 return Err(corrupted(matcher, block, offset, "posting list out of order"));
             }
         }
         TupleKind::Pivot => return Err(corrupted(matcher, block, offset, "pivot tuple among a leaf's rows")),
+    }
+    if keep_tuples {
+        batch.keep(tuple);
     }
     Ok(())
 }

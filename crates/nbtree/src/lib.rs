@@ -17,7 +17,7 @@
 //!     scan.rescan(&[ScanKey::compare(0, Strategy::GreaterEqual, int4, Some(Datum::Int32(low)))])?;
 //!     let mut found = Vec::new();
 //!     while scan.next().await? {
-//!         found.extend(scan.matches().iter().map(|row| row.tid));
+//!         found.extend(scan.matches().iter().copied());
 //!     }
 //!     Ok(found)
 //! }
@@ -56,7 +56,8 @@ mod testing;
 pub use desc::{CompareFn, IndexAttribute, IndexDesc, IndexKey, KeyComparator};
 pub use error::{Error, Result};
 pub use key::{Argument, Condition, RowMember, ScanKey, Strategy};
+pub use page::tree_height;
 pub use position::Direction;
-pub use scan::{BtreeScan, Match, ScanCounters, ScanOptions};
+pub use scan::{BtreeScan, Entry, ScanCounters, ScanOptions};
 pub use source::{PageSource, PoolSource};
 pub use tuple::TupleValues;

@@ -46,13 +46,13 @@ impl Default for ScanOptions {
     }
 }
 
-/// One row that matches.
+/// One index tuple that matches, copied, and which rows it stands for: one, or those of a posting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Match {
-    /// The row's place in the heap.
-    pub tid: Tid,
-    /// Where its index tuple starts in the batch's copy, if copied.
-    pub(crate) tuple: u32,
+pub struct Entry {
+    /// Where its rows end in [`BtreeScan::matches`]; they begin where the entry before ends.
+    pub end: u32,
+    /// Where it starts in the batch's copy.
+    tuple: u32,
 }
 
 /// What a scan has done so far; survives rescans.
@@ -67,10 +67,30 @@ pub struct ScanCounters {
 }
 
 /// What the leaf's matches are copied into. Kept over leaves and rescans.
+///
+/// ```text
+///   tids     0 1 2 3 │ 4 │ 5 6      rows, in the scan's order
+///   entries  ────────┘ ──┘ ───┘     index tuples, where they are kept: where their rows end
+/// ```
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    pub(crate) matches: Vec<Match>,
-    pub(crate) tuples: Vec<u8>,
+    pub(crate) tids: Vec<Tid>,
+    pub(crate) entries: Vec<Entry>,
+    tuples: Vec<u8>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.tids.clear();
+        self.entries.clear();
+        self.tuples.clear();
+    }
+
+    /// Keeps the index tuple of the rows added last.
+    pub(crate) fn keep(&mut self, tuple: IndexTuple<'_>) {
+        self.entries.push(Entry { end: self.tids.len() as u32, tuple: self.tuples.len() as u32 });
+        self.tuples.extend_from_slice(tuple.bytes());
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,13 +176,18 @@ impl<S: PageSource> BtreeScan<S> {
     }
 
     /// The rows found by the last [`BtreeScan::poll_next`], in the order of the scan.
-    pub fn matches(&self) -> &[Match] {
-        &self.batch.matches
+    pub fn matches(&self) -> &[Tid] {
+        &self.batch.tids
     }
 
-    /// The copied index tuple of a match, to be read attribute by attribute.
-    pub fn values(&self, row: &Match) -> SqlResult<TupleValues<'_, '_>> {
-        let bytes = self.batch.tuples.get(row.tuple as usize..).unwrap_or(&[]);
+    /// The index tuples that those rows were found in; empty unless [`ScanOptions::keep_tuples`].
+    pub fn entries(&self) -> &[Entry] {
+        &self.batch.entries
+    }
+
+    /// The copied index tuple of an entry, to be read attribute by attribute.
+    pub fn values(&self, entry: &Entry) -> SqlResult<TupleValues<'_, '_>> {
+        let bytes = self.batch.tuples.get(entry.tuple as usize..).unwrap_or(&[]);
         let tuple = IndexTuple::new(bytes).map_err(crate::tuple::corrupted)?;
         TupleValues::new(&self.matcher.desc, tuple)
     }
@@ -215,9 +240,10 @@ impl<S: PageSource> BtreeScan<S> {
         }
     }
 
-    /// [`BtreeScan::poll_next`] as a future.
+    /// [`BtreeScan::poll_next`] as a future. Dropped before it is ready, it leaves nothing wanted behind.
     pub async fn next(&mut self) -> SqlResult<bool> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
+        let next = WantsNext { scan: self };
+        std::future::poll_fn(|cx| next.scan.poll_next(cx)).await
     }
 
     /// Where decoding a tuple failed below, index and block are not known yet.
@@ -231,8 +257,7 @@ impl<S: PageSource> BtreeScan<S> {
     }
 
     fn clear_batch(&mut self) {
-        self.batch.matches.clear();
-        self.batch.tuples.clear();
+        self.batch.clear();
     }
 
     fn descend(&mut self) {
@@ -468,7 +493,7 @@ impl<S: PageSource> BtreeScan<S> {
     }
 
     fn hand_out(&mut self, pin: S::Pin) -> bool {
-        let any = !self.batch.matches.is_empty();
+        let any = !self.batch.tids.is_empty();
         if any && self.options.keep_pin {
             self.pin = Some(pin);
         }
@@ -484,5 +509,16 @@ impl<S: PageSource> BtreeScan<S> {
         } else {
             Err(SqlError::internal("index tuples wanted from a scan that does not keep them"))
         }
+    }
+}
+
+/// A wait for the next batch, perhaps given up.
+struct WantsNext<'a, S: PageSource> {
+    scan: &'a mut BtreeScan<S>,
+}
+
+impl<S: PageSource> Drop for WantsNext<'_, S> {
+    fn drop(&mut self) {
+        self.scan.source.forget_read();
     }
 }

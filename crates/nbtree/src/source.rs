@@ -19,6 +19,9 @@ pub trait PageSource {
     /// until it is ready, or with another one, which drops interest in the first.
     fn poll_read(&mut self, block: BlockNumber, cx: &mut Context<'_>) -> Poll<SqlResult<Self::Pin>>;
 
+    /// Drops interest in the block that was asked for last and is not ready.
+    fn forget_read(&mut self) {}
+
     /// Looks at a page under its latch.
     fn with_page<R>(&self, pin: &Self::Pin, look: impl FnOnce(PageRef<'_>) -> R) -> R;
 
@@ -71,6 +74,10 @@ impl PageSource for PoolSource {
                 Poll::Pending
             }
         }
+    }
+
+    fn forget_read(&mut self) {
+        self.pending = None;
     }
 
     fn with_page<R>(&self, pin: &PinnedPage, look: impl FnOnce(PageRef<'_>) -> R) -> R {

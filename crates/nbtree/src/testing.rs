@@ -273,7 +273,7 @@ pub(crate) fn collect<S: PageSource>(scan: &mut BtreeScan<S>, keys: &[ScanKey]) 
     loop {
         match scan.poll_next(&mut cx) {
             Poll::Pending => {}
-            Poll::Ready(Ok(true)) => found.extend(scan.matches().iter().map(|row| row.tid)),
+            Poll::Ready(Ok(true)) => found.extend(scan.matches().iter().copied()),
             Poll::Ready(Ok(false)) => return Ok(found),
             Poll::Ready(Err(error)) => return Err(error),
         }

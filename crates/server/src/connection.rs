@@ -192,10 +192,10 @@ impl Connection {
         if statements.is_empty() {
             return self.wire.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
         }
-        for parsed in statements {
+        for raw in statements.iter() {
             self.session.begin_statement()?;
             let _timeout = Timeout::start(&self.session);
-            let run = aside(self.session.is_long, || Run::of(&mut self.session, parsed))?;
+            let run = aside(self.session.is_long, || Run::of(&mut self.session, Arc::clone(raw)))?;
             let outcome = run.start(&mut self.session, Vec::new()).await?;
             self.answer(outcome, &[], true, usize::MAX, "").await?;
             self.tell()?;
@@ -316,14 +316,14 @@ impl Connection {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message));
         }
-        let mut statements = aside(is_long(text.len()), || self.session.parse(text))?;
+        let statements = aside(is_long(text.len()), || self.session.parse(text))?;
         if statements.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SyntaxError, message));
         }
-        let prepared = match statements.pop() {
+        let prepared = match statements.first() {
             None => None,
-            Some(parsed) => Some(aside(is_long(text.len()), || Run::prepare(&mut self.session, parsed, types))?),
+            Some(raw) => Some(aside(is_long(text.len()), || Run::prepare(&mut self.session, Arc::clone(raw), types))?),
         };
         let prepared = prepared.unwrap_or_else(|| Arc::new(Prepared::empty()));
         self.session.prepared.insert(name, prepared, text.len())?;
@@ -444,7 +444,7 @@ impl Connection {
         let params = std::mem::take(&mut portal.params);
         let Some(prepared) = prepared else { return Err(violation("a portal without a statement".to_owned())) };
         self.session.begin_statement()?;
-        self.session.is_long = prepared.parsed.as_ref().is_some_and(|p| is_long(p.end.saturating_sub(p.start)));
+        self.session.is_long = prepared.parsed.as_ref().is_some_and(|raw| is_long(raw.text_bytes()));
         let _timeout = Timeout::start(&self.session);
         let outcome = Run::of_prepared(&self.session, prepared)?.start(&mut self.session, params).await?;
         self.answer(outcome, &formats, false, max, name).await?;

@@ -36,7 +36,7 @@ pub(crate) async fn run(
             if session.portals.len() >= PORTALS_MAX {
                 return Err(SqlError::new(SqlState::ProgramLimitExceeded, "too many portals"));
             }
-            let rows = start_query(session, query, params, true)?;
+            let rows = start_query(session, query, params, true, None)?;
             let depth = session.savepoints.len();
             session.portals.insert(name.clone(), Portal::cursor(rows, depth));
             Ok(Outcome::Command("DECLARE CURSOR".to_owned()))

@@ -8,18 +8,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use stegodon_catalog::rows::Role;
 use stegodon_catalog::settings::{Scope, Settings, Source};
 use stegodon_catalog::{Catalog, CatalogView};
 use stegodon_exec::CancelFlag;
 use stegodon_format::ids::Oid;
-use stegodon_sql::{AnalyzeContext, ParamTypes, ParsedStatement, Statement};
+use stegodon_sql::{AnalyzeContext, ParamTypes, Statement};
 use stegodon_types::settings::Encoding;
 use stegodon_types::{Datum, FormatSettings, SqlError, SqlResult, SqlState, TypeContext};
 
 use crate::cluster::{Cluster, KEY_BYTES, now_us};
 use crate::info::SessionInfo;
+use crate::plans::{PlanSlot, Raw, Texts};
 use crate::portal::Portal;
 use crate::statements::Statements;
 
@@ -39,17 +40,19 @@ pub enum Transaction {
 #[derive(Debug)]
 pub struct Prepared {
     /// Its text, which EXECUTE's arguments are read from; `None` inside a PREPARE.
-    pub parsed: Option<ParsedStatement>,
+    pub parsed: Option<Arc<Raw>>,
     /// What it is; `None` where there was no statement.
     pub statement: Option<Statement>,
     /// The types of its parameters.
     pub param_types: Vec<Oid>,
+    /// Its plan, where it has no parameters.
+    pub(crate) plan: Arc<PlanSlot>,
 }
 
 impl Prepared {
     /// An empty statement.
     pub(crate) fn empty() -> Self {
-        Self { parsed: None, statement: None, param_types: Vec::new() }
+        Self { parsed: None, statement: None, param_types: Vec::new(), plan: Arc::default() }
     }
 }
 
@@ -81,6 +84,9 @@ pub struct Session {
     pub(crate) notices: Vec<Notice>,
     /// The statement at hand has a long text.
     pub(crate) is_long: bool,
+    texts: Texts,
+    /// The last [`Session::format`], and what it was made from.
+    made_format: Mutex<Option<(u64, i64, Arc<FormatSettings>)>>,
 }
 
 /// The privilege bit of CONNECT (`ACL_CONNECT`).
@@ -137,6 +143,8 @@ impl Session {
             portals: HashMap::new(),
             notices: Vec::new(),
             is_long: false,
+            texts: Texts::default(),
+            made_format: Mutex::default(),
         })
     }
 
@@ -162,12 +170,29 @@ impl Session {
 
     /// The settings for reading and writing values, as they are now.
     pub fn format(&self) -> Arc<FormatSettings> {
-        Arc::new(self.settings.read().format_settings(self.encoding, self.transaction_start_us))
+        let settings = self.settings.read();
+        let mut made = self.made_format.lock();
+        let asked = (settings.generation(), self.transaction_start_us);
+        if let Some((generation, start_us, format)) = &*made
+            && asked == (*generation, *start_us)
+        {
+            return Arc::clone(format);
+        }
+        let format = match &*made {
+            // Only the clock has gone on.
+            Some((generation, _, last)) if *generation == asked.0 => {
+                FormatSettings { now_us: asked.1, ..FormatSettings::clone(last) }
+            }
+            _ => settings.format_settings(self.encoding, asked.1),
+        };
+        let format = Arc::new(format);
+        *made = Some((asked.0, asked.1, Arc::clone(&format)));
+        format
     }
 
     /// Parses the statements of a string.
-    pub fn parse(&self, sql: &str) -> SqlResult<Vec<ParsedStatement>> {
-        stegodon_sql::parse(sql)
+    pub fn parse(&mut self, sql: &str) -> SqlResult<Arc<[Arc<Raw>]>> {
+        self.texts.parse(sql)
     }
 
     /// Begins a statement: outside a block, a transaction begins with it.
@@ -213,12 +238,13 @@ impl Session {
     }
 
     /// Analyses a statement; `types` are those given for its first parameters, 0 for one to be inferred.
-    pub fn prepare(&mut self, parsed: ParsedStatement, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
+    pub fn prepare(&mut self, raw: Arc<Raw>, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
         let format = self.format();
         let cx = self.analyze_context(&format);
-        let analyzed = stegodon_sql::analyze(&parsed, cx, ParamTypes { types, variable: true })?;
+        let analyzed = stegodon_sql::analyze(&raw.parsed, cx, ParamTypes { types, variable: true })?;
         Ok(Arc::new(Prepared {
-            parsed: Some(parsed),
+            plan: Arc::clone(&raw.plan),
+            parsed: Some(raw),
             statement: Some(analyzed.statement),
             param_types: analyzed.param_types,
         }))
@@ -274,6 +300,7 @@ impl Session {
     pub(crate) fn discard_all(&mut self) {
         self.portals.clear();
         self.prepared.clear();
+        self.texts.clear();
         self.settings.write().reset_all();
     }
 

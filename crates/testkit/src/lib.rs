@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up must fail")]
 
+pub mod damage;
 mod duel;
 mod files;
 pub mod hostile;

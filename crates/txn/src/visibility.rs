@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use stegodon_format::heap_tuple::HeapTupleRef;
+use stegodon_format::heap_tuple::{HeapTupleRef, Infomask};
 use stegodon_format::ids::{MultiXactId, Xid};
 
 use crate::error::Result;
@@ -70,6 +70,15 @@ impl VisibilityChecker {
     /// Whether the snapshot's owner sees the tuple.
     pub fn check(&mut self, tuple: HeapTupleRef<'_>) -> Result<Visibility> {
         if self.inserted(tuple)? && !self.deleted(tuple)? { Ok(Visibility::Visible) } else { Ok(Visibility::Invisible) }
+    }
+
+    /// Whether hint bits alone say that the tuple is visible: inserted by a transaction that was over and committed, and not
+    /// deleted. Where they do not, [`VisibilityChecker::check`] must be asked.
+    #[inline]
+    pub fn sees_at_once(&self, xmin: Xid, mask: Infomask) -> bool {
+        let inserted =
+            mask.xmin_frozen() || (mask.xmin_committed() && !mask.xmin_invalid() && xmin.precedes(self.snapshot.xmin));
+        inserted && mask.xmax_invalid()
     }
 
     /// Whether the inserting transaction counts.

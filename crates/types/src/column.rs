@@ -120,6 +120,23 @@ impl ColumnBuilder {
         Ok(())
     }
 
+    /// Appends a value or a NULL a number of times.
+    pub fn append_times(&mut self, value: Option<ValueRef<'_>>, times: usize) -> SqlResult<()> {
+        match (self, value) {
+            (ColumnBuilder::Int16(b), Some(ValueRef::Int16(v))) => b.append_value_n(v, times),
+            (ColumnBuilder::Int32(b), Some(ValueRef::Int32(v))) => b.append_value_n(v, times),
+            (ColumnBuilder::UInt32(b), Some(ValueRef::UInt32(v))) => b.append_value_n(v, times),
+            (ColumnBuilder::Int64(b), Some(ValueRef::Int64(v))) => b.append_value_n(v, times),
+            (ColumnBuilder::UInt64(b), Some(ValueRef::UInt64(v))) => b.append_value_n(v, times),
+            (builder, value) => {
+                for _ in 0..times {
+                    builder.append_option(value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Appends a NULL.
     pub fn append_null(&mut self) {
         each!(self, b => b.append_null());

@@ -75,7 +75,7 @@ async fn scan_index(execution: &Arc<Execution>, node: usize, keys: &IndexKeys) -
     while scan.next().await? {
         execution.cancel.check()?;
         rows += scan.matches().len() as u64;
-        bitmap.add_tids(scan.matches().iter().map(|m| m.tid), false)?;
+        bitmap.add_tids(scan.matches().iter().copied(), false)?;
     }
     if let Some(counters) = execution.counters.node(node) {
         add(&counters.rows, rows);

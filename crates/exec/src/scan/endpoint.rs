@@ -45,8 +45,9 @@ impl Opener<'_> {
                 }
                 continue;
             };
+            let place = next;
             next += 1;
-            let Tid { block, offset } = found.tid;
+            let Tid { block, offset } = found;
             let map_block = vm::map_block(block);
             let mut visible = false;
             if map_block.0 < map_blocks {
@@ -67,7 +68,11 @@ impl Opener<'_> {
             }
             if visible {
                 let mut scratch = Vec::new();
-                let value = scan.values(&found)?.get(0, &mut scratch)?;
+                let Some(entry) = scan.entries().get(scan.entries().partition_point(|e| e.end as usize <= place))
+                else {
+                    return Ok(None);
+                };
+                let value = scan.values(entry)?.get(0, &mut scratch)?;
                 return Ok(value.map(stegodon_types::ValueRef::to_datum));
             }
         }

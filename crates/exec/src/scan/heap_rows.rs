@@ -12,6 +12,7 @@ use stegodon_heap::{Columns, Deformer, HeapPage};
 use stegodon_nodes::expr::{Var, VarSource};
 use stegodon_types::{SqlError, SqlResult};
 
+use super::Skip;
 use crate::batch::{BATCH_ROWS, batch};
 use crate::counters::add;
 use crate::execution::Execution;
@@ -31,6 +32,8 @@ pub(crate) struct HeapRows {
     pub(crate) quals: Option<Evaluator>,
     pub(crate) targets: Vec<Evaluator>,
     pub(crate) needs: Needs,
+    /// Rows to drop before the first is given.
+    pub(crate) skip: Option<Arc<Skip>>,
     pub(crate) schema: SchemaRef,
 }
 
@@ -64,6 +67,8 @@ pub(crate) struct RowBuffer {
     recheck: Vec<u32>,
     toasted_bytes: usize,
     full_at: usize,
+    /// No row has been kept yet.
+    skipping: bool,
     failed: Option<SqlError>,
     damaged: Option<SqlError>,
     ready: bool,
@@ -78,6 +83,7 @@ impl RowBuffer {
             recheck: Vec::new(),
             toasted_bytes: 0,
             full_at: FIRST_BATCH_ROWS,
+            skipping: rows.skip.is_some(),
             failed: None,
             damaged: None,
             ready: false,
@@ -86,12 +92,33 @@ impl RowBuffer {
 
     /// Adds tuples of a page.
     pub(crate) fn push(&mut self, page: &HeapPage<'_>, offsets: &[OffsetNumber], recheck: bool) -> SqlResult<()> {
+        let offsets = if self.skipping { self.skip(offsets, recheck) } else { offsets };
+        if offsets.is_empty() {
+            return Ok(());
+        }
         let pushed = self.deform(page, offsets, recheck);
         if let Err(error) = &pushed {
             // A damaged tuple leaves columns of different lengths: nothing of this batch may be used.
             self.damaged = Some(error.clone());
         }
         pushed
+    }
+
+    /// Drops what an OFFSET above would.
+    fn skip<'o>(&mut self, offsets: &'o [OffsetNumber], recheck: bool) -> &'o [OffsetNumber] {
+        let Some(skip) = self.rows.skip.as_ref().filter(|_| !recheck) else {
+            self.skipping &= offsets.is_empty();
+            return offsets;
+        };
+        let dropped = skip.take(offsets.len() as u64);
+        if let Some(counters) = self.rows.execution.counters.node(self.rows.node)
+            && self.rows.execution.instrument
+        {
+            add(&counters.rows, dropped);
+        }
+        let kept = offsets.get(dropped as usize..).unwrap_or(&[]);
+        self.skipping = kept.is_empty();
+        kept
     }
 
     fn deform(&mut self, page: &HeapPage<'_>, offsets: &[OffsetNumber], recheck: bool) -> SqlResult<()> {

@@ -59,9 +59,9 @@ struct Running {
 impl Running {
     async fn next_tid(&mut self) -> SqlResult<Option<Tid>> {
         loop {
-            if let Some(found) = self.scan.matches().get(self.next) {
+            if let Some(&tid) = self.scan.matches().get(self.next) {
                 self.next += 1;
-                return Ok(Some(found.tid));
+                return Ok(Some(tid));
             }
             self.next = 0;
             if !self.scan.next().await? {

@@ -11,13 +11,13 @@ use async_trait::async_trait;
 use stegodon_access::Table;
 use stegodon_buffer::PinnedPage;
 use stegodon_format::ids::{BlockNumber, Fork, Tid};
-use stegodon_format::page::{BLCKSZ, PageRef};
 use stegodon_format::vm;
 use stegodon_functions::{Batch, Evaluator, Partial, Selection, evaluate_all};
 use stegodon_nbtree::{BtreeScan, Direction, PoolSource, ScanOptions};
 use stegodon_txn::VisibilityChecker;
 use stegodon_types::{ColumnBuilder, Layout, SqlError, SqlResult};
 
+use super::visibility_map::VisibilityMap;
 use super::{IndexKeys, ScanIo};
 use crate::batch::{BATCH_ROWS, batch};
 use crate::counters::add;
@@ -58,12 +58,15 @@ impl Operator for IndexOnlyScan {
         let io = ScanIo::new(&self.execution, self.node);
         Ok(Box::new(Running {
             scan: self.keys.scan(options, &io.counters),
-            builders: self.columns.iter().map(|(_, l)| ColumnBuilder::new(*l, 64)).collect(),
+            builders: self.builders(),
             visibility: self.execution.storage.visibility(),
             next: 0,
             rows: 0,
             full_at: 64,
-            maps: VisibilityMaps::default(),
+            entry: 0,
+            map: VisibilityMap::default(),
+            last_map: None,
+            visible: Vec::new(),
             heap: None,
             state: State::NotStarted,
             failed: None,
@@ -71,6 +74,12 @@ impl Operator for IndexOnlyScan {
             io,
             operator: self,
         }))
+    }
+}
+
+impl IndexOnlyScan {
+    fn builders(&self) -> Vec<ColumnBuilder> {
+        self.columns.iter().map(|(_, layout)| ColumnBuilder::new(*layout, 64)).collect()
     }
 }
 
@@ -86,11 +95,16 @@ struct Running {
     scan: BtreeScan<PoolSource>,
     builders: Vec<ColumnBuilder>,
     visibility: VisibilityChecker,
+    /// The next of the leaf's rows, and the index tuple that it is of.
     next: usize,
+    entry: usize,
     rows: usize,
     full_at: usize,
-    /// The pages of the visibility map that this leaf's matches were looked up in.
-    maps: VisibilityMaps,
+    map: VisibilityMap,
+    /// The map page that was asked last, of whichever leaf.
+    last_map: Option<BlockNumber>,
+    /// Which of the rows looked at are visible; kept to be used again.
+    visible: Vec<bool>,
     /// The heap page last looked at.
     heap: Option<PinnedPage>,
     state: State,
@@ -99,80 +113,100 @@ struct Running {
     io: ScanIo,
 }
 
-/// Copies of visibility map pages, good while a leaf is pinned: vacuum cannot have removed a tuple that the leaf still points
-/// to, so what the map said of its page stays true. A leaf's matches lie all over the table; latching the map for each cost
-/// more than reading the leaf.
-#[derive(Default)]
-struct VisibilityMaps {
-    pages: Vec<(BlockNumber, Box<[u8; BLCKSZ]>)>,
-    /// How many of them are of this leaf; the others' memory is used again.
-    live: usize,
-    /// The map page that was asked last, of whichever leaf.
-    last: Option<BlockNumber>,
-}
-
-impl VisibilityMaps {
-    fn all_visible(&self, map: BlockNumber, block: BlockNumber) -> Option<bool> {
-        let (_, page) = self.pages.iter().take(self.live).find(|(b, _)| *b == map)?;
-        Some(vm::bits(PageRef::new(page), block).all_visible())
-    }
-
-    fn keep(&mut self, map: BlockNumber, page: PageRef<'_>) {
-        match self.pages.get_mut(self.live) {
-            Some((block, copy)) => (*block, **copy) = (map, *page.bytes()),
-            None => self.pages.push((map, Box::new(*page.bytes()))),
-        }
-        self.live += 1;
-        self.last = Some(map);
-    }
-
-    fn forget(&mut self) {
-        self.live = 0;
-    }
-}
-
 impl Running {
-    /// Adds the next match. False at the end.
+    /// Adds the next rows of a leaf. False at the end.
     async fn step(&mut self) -> SqlResult<bool> {
-        while self.scan.matches().get(self.next).is_none() {
-            self.next = 0;
-            self.maps.forget();
+        while self.next >= self.scan.matches().len() {
+            (self.next, self.entry) = (0, 0);
+            self.map.forget();
             if !self.scan.next().await? {
                 return Ok(false);
             }
         }
-        let Some(found) = self.scan.matches().get(self.next).copied() else { return Ok(true) };
-        self.next += 1;
-        if self.is_all_visible(found.tid).await? || self.is_visible(found.tid).await? {
-            if !self.builders.is_empty() {
-                let mut values = self.scan.values(&found)?;
-                for ((column, _), builder) in self.operator.columns.iter().zip(&mut self.builders) {
-                    builder.append_option(values.get(*column, &mut self.scratch)?)?;
-                }
-            }
-            self.rows += 1;
+        let end = self.scan.matches().len().min(self.next + (self.full_at - self.rows));
+        let mut visible = std::mem::take(&mut self.visible);
+        visible.clear();
+        let looked = self.look(end, &mut visible).await;
+        let added = self.add(&visible);
+        self.next += visible.len();
+        self.visible = visible;
+        if let Err(error) = added {
+            // A damaged tuple leaves columns of different lengths: nothing of this batch may be used.
+            self.builders = self.operator.builders();
+            self.rows = 0;
+            return Err(error);
         }
-        Ok(true)
+        looked.map(|()| true)
     }
 
-    async fn is_all_visible(&mut self, tid: Tid) -> SqlResult<bool> {
-        let block = vm::map_block(tid.block);
-        let scan = &self.operator;
-        if block.0 >= scan.map_blocks {
-            return Ok(false);
+    /// Says which of the rows up to `end` are visible; before an error, of those before it.
+    async fn look(&mut self, end: usize, visible: &mut Vec<bool>) -> SqlResult<()> {
+        let operator = Arc::clone(&self.operator);
+        let (pool, files) = (operator.execution.storage.pool(), &operator.table.files);
+        loop {
+            let rows = self.scan.matches().get(self.next + visible.len()..end).unwrap_or(&[]);
+            let Some(block) = self.map.vouch(rows, operator.map_blocks, visible) else { break };
+            // PostgreSQL keeps its page of the map pinned from leaf to leaf, and counts it once.
+            let page = if self.last_map == Some(block) {
+                pool.read(files, Fork::VisibilityMap, block).await?
+            } else {
+                pool.read_counted(files, Fork::VisibilityMap, block, &self.io.counters).await?
+            };
+            self.last_map = Some(block);
+            let latched = page.latch_shared();
+            if !self.map.copy(block, latched.view())
+                && let Some(row) = self.scan.matches().get(self.next + visible.len())
+            {
+                visible.push(vm::bits(latched.view(), row.block).all_visible());
+            }
         }
-        if let Some(known) = self.maps.all_visible(block, tid.block) {
-            return Ok(known);
+        if visible.iter().all(|visible| *visible) {
+            return Ok(());
         }
-        let (pool, files) = (scan.execution.storage.pool(), &scan.table.files);
-        // PostgreSQL keeps its page of the map pinned from leaf to leaf, and counts it once.
-        let map = if self.maps.last == Some(block) {
-            pool.read(files, Fork::VisibilityMap, block).await?
-        } else {
-            pool.read_counted(files, Fork::VisibilityMap, block, &self.io.counters).await?
-        };
-        self.maps.keep(block, map.latch_shared().view());
-        Ok(self.maps.all_visible(block, tid.block).unwrap_or(false))
+        for at in 0..visible.len() {
+            if visible.get(at) != Some(&false) {
+                continue;
+            }
+            let Some(row) = self.scan.matches().get(self.next + at).copied() else { break };
+            match self.is_visible(row).await {
+                Ok(seen) => visible.iter_mut().skip(at).take(1).for_each(|v| *v = seen),
+                Err(error) => {
+                    visible.truncate(at);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the values of the next rows that are visible: one index tuple may stand for many.
+    fn add(&mut self, visible: &[bool]) -> SqlResult<()> {
+        let count = |rows: &[bool]| rows.iter().map(|visible| usize::from(*visible)).sum::<usize>();
+        if self.builders.is_empty() {
+            self.rows += count(visible);
+            return Ok(());
+        }
+        let (mut rest, mut at) = (visible, self.next);
+        while !rest.is_empty() {
+            let Some(entry) = self.scan.entries().get(self.entry) else {
+                return Err(SqlError::internal("rows of an index without their tuples"));
+            };
+            let (these, behind) = rest.split_at((entry.end as usize - at).min(rest.len()));
+            let rows = count(these);
+            if rows > 0 {
+                let mut values = self.scan.values(entry)?;
+                for ((column, _), builder) in self.operator.columns.iter().zip(&mut self.builders) {
+                    builder.append_times(values.get(*column, &mut self.scratch)?, rows)?;
+                }
+                self.rows += rows;
+            }
+            at += these.len();
+            if at == entry.end as usize {
+                self.entry += 1;
+            }
+            rest = behind;
+        }
+        Ok(())
     }
 
     async fn is_visible(&mut self, tid: Tid) -> SqlResult<bool> {

@@ -16,7 +16,9 @@ mod index_only;
 mod keys;
 mod relation;
 mod sequential;
+mod skip;
 mod tid;
+mod visibility_map;
 
 pub(crate) use bitmap::{BitmapHeapScan, BitmapSource};
 pub(crate) use heap_rows::{HeapRows, RowBuffer, column_of};
@@ -25,6 +27,7 @@ pub(crate) use index_only::IndexOnlyScan;
 pub(crate) use keys::IndexKeys;
 pub use relation::Opener;
 pub(crate) use sequential::SequentialScan;
+pub(crate) use skip::{Skip, may_skip};
 pub(crate) use tid::{TidRangeScan, TidScan};
 
 use std::sync::Arc;

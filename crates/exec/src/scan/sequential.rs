@@ -67,6 +67,8 @@ pub(super) struct PageRows {
     pub(super) buffer: RowBuffer,
     visibility: VisibilityChecker,
     offsets: Vec<OffsetNumber>,
+    /// Where the line pointers of the last page ended and its tuples began.
+    shape: (u16, u16),
 }
 
 impl PageRows {
@@ -75,6 +77,7 @@ impl PageRows {
             buffer: RowBuffer::new(rows),
             visibility: rows.execution.storage.visibility(),
             offsets: Vec::new(),
+            shape: (0, u16::MAX),
             rows: Arc::clone(rows),
         }
     }
@@ -88,6 +91,7 @@ impl PageRows {
     pub(super) fn add_all(&mut self, page: &PinnedPage, recheck: bool) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
+        self.shape = (heap.page().lower(), heap.page().upper());
         self.offsets.clear();
         heap.visible_offsets(&mut self.visibility, &mut self.offsets)?;
         self.buffer.push(&heap, &self.offsets, recheck)
@@ -102,10 +106,9 @@ impl PageRows {
     ) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
+        self.shape = (heap.page().lower(), heap.page().upper());
         self.offsets.clear();
-        for root in roots {
-            self.offsets.extend(heap.hot_search(root, &mut self.visibility)?);
-        }
+        heap.visible_versions(roots, &mut self.visibility, &mut self.offsets)?;
         self.buffer.push(&heap, &self.offsets, recheck)
     }
 
@@ -113,12 +116,16 @@ impl PageRows {
     pub(super) fn add_exactly(&mut self, page: &PinnedPage, wanted: impl Fn(OffsetNumber) -> bool) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
+        self.shape = (heap.page().lower(), heap.page().upper());
         self.offsets.clear();
         heap.visible_offsets(&mut self.visibility, &mut self.offsets)?;
         self.offsets.retain(|o| wanted(*o));
         self.buffer.push(&heap, &self.offsets, false)
     }
 }
+
+/// Pages after which a scan that found no row lets others run.
+const PAGES_AT_ONCE: usize = 512;
 
 /// A running scan over pages.
 pub(super) struct PageScan<S: BlockSource, F> {
@@ -138,9 +145,16 @@ where
     async fn next(&mut self) -> SqlResult<Option<RecordBatch>> {
         crate::operator::breathe().await;
         loop {
+            // Where no row is kept, pages alone do not fill a batch.
+            let mut pages = 0;
             while let Some(stream) = &mut self.stream {
                 if self.rows.buffer.is_full() {
                     break;
+                }
+                pages += 1;
+                if pages % PAGES_AT_ONCE == 0 {
+                    self.rows.rows.execution.cancel.check()?;
+                    crate::operator::breathe().await;
                 }
                 let added = match stream.next().await {
                     Ok(Some(page)) => (self.add)(page, &mut self.rows).map(|()| true),
@@ -148,7 +162,7 @@ where
                     Err(e) => Err(e.into()),
                 };
                 match added {
-                    Ok(true) => {}
+                    Ok(true) => stream.expect(self.rows.shape.0, self.rows.shape.1),
                     Ok(false) => self.stream = None,
                     Err(e) => {
                         self.rows.buffer.fail(e);

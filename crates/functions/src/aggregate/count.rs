@@ -17,10 +17,13 @@ impl GroupAggregate for Count {
     fn update(&mut self, _: &EvalContext<'_>, args: &[ArrayRef], groups: &[usize], _: usize) -> SqlResult<()> {
         // One argument that is not strict in the others: regr_count counts rows where both are known.
         let nulls = args.iter().filter_map(|a| a.nulls()).filter(|n| n.null_count() > 0).collect::<Vec<_>>();
-        for (row, &group) in groups.iter().enumerate() {
-            if nulls.iter().all(|n| n.is_valid(row)) {
-                *slot(&mut self.counts, group)? += 1;
-            }
+        for (group, rows) in runs(groups) {
+            let counted = if nulls.is_empty() {
+                rows.len()
+            } else {
+                rows.filter(|row| nulls.iter().all(|n| n.is_valid(*row))).count()
+            };
+            *slot(&mut self.counts, group)? += counted as i64;
         }
         Ok(())
     }

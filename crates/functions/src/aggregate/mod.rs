@@ -380,6 +380,16 @@ pub(crate) fn arg(args: &[ArrayRef], n: usize) -> SqlResult<&ArrayRef> {
 }
 
 /// A group's place.
+/// Rows that follow one another in the same group, with their group. One group of all is one run; sorted groups are few.
+pub(crate) fn runs(groups: &[usize]) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
+    let mut start = 0;
+    groups.chunk_by(|a, b| a == b).filter_map(move |run| {
+        let rows = start..start + run.len();
+        start = rows.end;
+        run.first().map(|group| (*group, rows))
+    })
+}
+
 pub(crate) fn slot<T>(groups: &mut [T], group: usize) -> SqlResult<&mut T> {
     groups.get_mut(group).ok_or_else(|| SqlError::internal("a row is of a group that does not exist"))
 }

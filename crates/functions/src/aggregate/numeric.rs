@@ -109,7 +109,27 @@ fn numeric_at(array: &ArrayRef, row: usize) -> SqlResult<Option<Numeric>> {
 
 impl GroupAggregate for NumericSums {
     fn update(&mut self, _: &EvalContext<'_>, args: &[ArrayRef], groups: &[usize], _: usize) -> SqlResult<()> {
-        self.input.each(arg(args, 0)?, groups, |group, value| {
+        let array = arg(args, 0)?;
+        macro_rules! whole {
+            ($t:ty) => {{
+                let values = <$t>::values(array)?;
+                for (group, rows) in runs(groups) {
+                    let state = slot(&mut self.groups, group)?;
+                    state.count += rows.len() as u64;
+                    state.sum.add_whole(values.get(rows).unwrap_or(&[]));
+                }
+                return Ok(());
+            }};
+        }
+        if array.null_count() == 0 {
+            match self.input {
+                Input::Int16 => whole!(i16),
+                Input::Int32 => whole!(i32),
+                Input::Int64 => whole!(i64),
+                Input::Numeric => {}
+            }
+        }
+        self.input.each(array, groups, |group, value| {
             let state = slot(&mut self.groups, group)?;
             state.count += 1;
             match value {

@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use stegodon_format::ids::{BlockNumber, Oid};
+use stegodon_format::ids::{BlockNumber, Oid, Tid};
 use stegodon_format::page::{BLCKSZ, Page, PageRef};
 use stegodon_nbtree::{
-    Argument, BtreeScan, Direction, IndexAttribute, IndexDesc, IndexKey, KeyComparator, Match, PageSource, RowMember,
-    ScanKey, ScanOptions, Strategy,
+    Argument, BtreeScan, Direction, IndexAttribute, IndexDesc, IndexKey, KeyComparator, PageSource, RowMember, ScanKey,
+    ScanOptions, Strategy,
 };
 use stegodon_types::{Align, BuiltinTypes, Collation, Datum, FormatSettings, SqlResult, TypeCatalog, TypeContext};
 
@@ -265,12 +265,12 @@ pub fn scan(spec: &Spec, name: &str, source: &FileSource, keep_tuples: bool) -> 
     BtreeScan::new(spec.desc(name), source.clone(), options)
 }
 
-/// Runs a scan to its end and calls `each` for every row.
+/// Runs a scan to its end and calls `each` for every leaf's rows.
 pub fn run<S: PageSource>(
     scan: &mut BtreeScan<S>,
     direction: Direction,
     keys: &[ScanKey],
-    mut each: impl FnMut(&BtreeScan<S>, &Match),
+    mut each: impl FnMut(&BtreeScan<S>),
 ) {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut cx = Context::from_waker(&waker);
@@ -278,7 +278,7 @@ pub fn run<S: PageSource>(
     scan.rescan(keys).unwrap();
     loop {
         match scan.poll_next(&mut cx) {
-            Poll::Ready(Ok(true)) => scan.matches().iter().for_each(|row| each(scan, row)),
+            Poll::Ready(Ok(true)) => each(scan),
             Poll::Ready(Ok(false)) => return,
             Poll::Pending => std::thread::park(),
             Poll::Ready(Err(error)) => panic!("{error}"),
@@ -289,7 +289,7 @@ pub fn run<S: PageSource>(
 /// The TIDs that a scan yields, as PostgreSQL prints them.
 pub fn tids<S: PageSource>(scan: &mut BtreeScan<S>, direction: Direction, keys: &[ScanKey]) -> Vec<String> {
     let mut found = Vec::new();
-    run(scan, direction, keys, |_, row| found.push(row.tid.to_string()));
+    run(scan, direction, keys, |scan| found.extend(scan.matches().iter().map(Tid::to_string)));
     found
 }
 
@@ -299,18 +299,23 @@ pub fn rows(spec: &Spec, scan: &mut Scan, direction: Direction, keys: &[ScanKey]
     let context = TypeContext::new(&BuiltinTypes, &settings);
     let mut found = Vec::new();
     let mut scratch = Vec::new();
-    run(scan, direction, keys, |scan, row| {
-        let mut values = scan.values(row).unwrap();
-        let texts = spec.0.iter().enumerate().map(|(i, column)| {
-            let desc = BuiltinTypes.type_desc(Oid(type_row(&column.type_name).1)).unwrap();
-            let mut text = Vec::new();
-            match values.get(i, &mut scratch).unwrap() {
-                None => text.push(b'-'),
-                Some(value) => stegodon_types::text_out(&context, &desc, value, &mut text).unwrap(),
-            }
-            String::from_utf8(text).unwrap()
-        });
-        found.push(texts.collect());
+    run(scan, direction, keys, |scan| {
+        let mut start = 0;
+        for entry in scan.entries() {
+            let mut values = scan.values(entry).unwrap();
+            let texts = spec.0.iter().enumerate().map(|(i, column)| {
+                let desc = BuiltinTypes.type_desc(Oid(type_row(&column.type_name).1)).unwrap();
+                let mut text = Vec::new();
+                match values.get(i, &mut scratch).unwrap() {
+                    None => text.push(b'-'),
+                    Some(value) => stegodon_types::text_out(&context, &desc, value, &mut text).unwrap(),
+                }
+                String::from_utf8(text).unwrap()
+            });
+            let texts: Vec<String> = texts.collect();
+            found.extend(std::iter::repeat_n(texts, (entry.end - start) as usize));
+            start = entry.end;
+        }
     });
     found
 }

@@ -1,6 +1,6 @@
 //! `{1,NULL,"a b"}`, `{{1,2},{3,4}}`, `[2:3]={a,b}`.
 
-use super::{ArrayView, Dimension, MAX_DIMENSIONS, MAX_ELEMENTS, build, declared_element, element_desc, to_datum};
+use super::{ArrayView, Dimension, MAX_DIMENSIONS, MAX_ELEMENTS, build, declared_element, printed_element, to_datum};
 use crate::ops::get;
 use crate::packed::{Part, write_quoted};
 use crate::scalar::is_space;
@@ -12,7 +12,7 @@ pub(super) fn text_out(cx: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out
         out.extend_from_slice(b"{}");
         return Ok(());
     }
-    let element = element_desc(cx, &view)?;
+    let element = printed_element(cx, &view)?;
     let ops = crate::ops(&element)?;
     let part = Part::of(&element)?;
     let dimensions = view.dimensions();

@@ -91,6 +91,26 @@ impl NumericSum {
         }
     }
 
+    /// Adds whole numbers.
+    pub fn add_whole<T: Copy + Into<i64>>(&mut self, values: &[T]) {
+        // So many of 64 bits stay far from the bound of one summand, and are added in pieces of 64 bits.
+        const AT_ONCE: usize = 1 << 20;
+        for values in values.chunks(AT_ONCE) {
+            // Upper and lower halves apart: both sums fit, and neither carries into the other while the loop runs.
+            let (mut upper, mut lower) = (0_i64, 0_u64);
+            for value in values {
+                let value: i64 = (*value).into();
+                upper += value >> 32;
+                lower += u64::from(value as u32);
+            }
+            let sum = (i128::from(upper) << 32) + i128::from(lower);
+            if !self.add_small(sum, 0) {
+                self.large = self.large.add(&number_of(sum, 0));
+            }
+            self.count += values.len() as u64;
+        }
+    }
+
     /// Adds another sum.
     pub fn merge(&mut self, other: &NumericSum) {
         self.count += other.count;
@@ -202,5 +222,32 @@ impl NumericVariance {
         let rscale = numerator.div_scale(&divisor);
         let variance = numerator.div(&divisor, rscale, true)?;
         Ok(Some(Numeric::Finite(if root { variance.sqrt_to(rscale)? } else { variance })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn whole_numbers_add_up_together_as_one_by_one() {
+        let values: Vec<i64> = [i64::MIN, i64::MAX, -1, 0, 1, i64::MIN, 1 << 32, -(1 << 32), i64::MIN].repeat(1001);
+        let (mut together, mut apart) = (NumericSum::new(), NumericSum::new());
+        together.add_whole(&values);
+        values.iter().for_each(|value| apart.add_i64(*value));
+        assert_eq!((together.count(), together.sum()), (apart.count(), apart.sum()));
+        let expected: i128 = values.iter().map(|v| i128::from(*v)).sum();
+        assert_eq!(together.sum(), Some(Numeric::from(expected)));
+        // Beside a value of a scale that whole numbers cannot be brought to.
+        let tiny = super::super::text::parse(b"1e-40").unwrap();
+        for sum in [&mut together, &mut apart] {
+            let mut payload = Vec::new();
+            tiny.write_payload(&mut payload).unwrap();
+            sum.add_payload(&payload).unwrap();
+        }
+        together.add_whole(&values);
+        values.iter().for_each(|value| apart.add_i64(*value));
+        assert_eq!((together.count(), together.sum()), (apart.count(), apart.sum()));
     }
 }
