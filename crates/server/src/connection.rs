@@ -400,6 +400,9 @@ impl Connection {
     }
 
     fn describe(&mut self, kind: u8, name: &str) -> SqlResult<()> {
+        if !matches!(kind, b'S' | b'P') {
+            return Err(violation(format!("invalid DESCRIBE message subtype {kind}")));
+        }
         let (prepared, formats) = if kind == b'S' {
             let prepared = self.statement(name)?;
             let types = prepared.param_types.iter().map(|t| t.0).collect();

@@ -125,10 +125,11 @@ pub struct SettingRow {
     pub position: Option<FilePosition>,
 }
 
-/// A session's settings. Cheap to clone from a template with the configuration files' values.
+/// A session's settings. Cheap to clone from a template with the configuration files' values, and small: what a session does
+/// not change it shares with the template.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    slots: Vec<Slot>,
+    slots: Vec<Arc<Slot>>,
     /// Settings that nobody declared, `prefix.name`, by their names in lower case.
     custom: HashMap<String, Held>,
     levels: Vec<HashMap<Key, Memory>>,
@@ -151,7 +152,7 @@ impl Settings {
                 // Defaults are checked by a test; a string is what remains.
                 let value = Value::parse(setting, setting.boot).unwrap_or_else(|_| Value::Text(setting.boot.into()));
                 let held = Held { value, source: Source::Default };
-                Slot { current: held.clone(), reset: held, position: None }
+                Arc::new(Slot { current: held.clone(), reset: held, position: None })
             })
             .collect();
         Self { slots, custom: HashMap::new(), levels: Vec::new(), generation: 0, reports: Vec::new() }
@@ -164,7 +165,7 @@ impl Settings {
 
     fn slot(&self, name: &str) -> Option<(&'static Setting, &Slot)> {
         let place = position(name)?;
-        Some((table().get(place)?, self.slots.get(place)?))
+        Some((table().get(place)?, self.slots.get(place)?.as_ref()))
     }
 
     /// The value of a setting of the table.
@@ -412,7 +413,7 @@ impl Settings {
 
     fn settle(&mut self, name: &str, held: Held, position_in_file: Option<FilePosition>) {
         let Some(place) = position(name) else { return };
-        let Some(slot) = self.slots.get_mut(place) else { return };
+        let Some(slot) = self.slots.get_mut(place).map(Arc::make_mut) else { return };
         slot.current = held.clone();
         slot.reset = held;
         slot.position = position_in_file;
@@ -439,7 +440,7 @@ impl Settings {
                 if let Some(slot) = self.slots.get_mut(*place)
                     && slot.current != held
                 {
-                    slot.current = held;
+                    Arc::make_mut(slot).current = held;
                     self.changed(*place);
                 }
             }
