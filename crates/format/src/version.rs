@@ -18,7 +18,7 @@
 use crate::error::{Error, Result};
 
 /// A major version of PostgreSQL whose layout is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// PostgreSQL 15.
     V15,
@@ -27,6 +27,7 @@ pub enum Version {
     /// PostgreSQL 17.
     V17,
     /// PostgreSQL 18.
+    #[default]
     V18,
 }
 
@@ -49,6 +50,16 @@ impl Version {
             Version::V16 => 16,
             Version::V17 => 17,
             Version::V18 => 18,
+        }
+    }
+
+    /// The minor release whose answers ours were compared with. A directory does not say which one made it.
+    pub const fn minor(self) -> u32 {
+        match self {
+            Version::V15 => 18,
+            Version::V16 => 14,
+            Version::V17 => 10,
+            Version::V18 => 4,
         }
     }
 
