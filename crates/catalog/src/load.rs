@@ -15,6 +15,7 @@ use std::sync::Arc;
 use stegodon_access::{Storage, Table, Toast, read_all};
 use stegodon_format::ids::{AttrNumber, GLOBAL_TABLESPACE, Oid, RelFileLocator, RelFileNumber};
 use stegodon_format::relmap::RelationMap;
+use stegodon_format::version::Version;
 use stegodon_heap::{Attribute, TupleDesc};
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
 
@@ -201,6 +202,10 @@ impl RowSource for Directory<'_> {
         };
         let table = Table { desc, files: self.storage.relation(self.locator(class)?), toast };
         rows_of(self.storage, &table, columns)
+    }
+
+    fn version(&self) -> Version {
+        self.storage.directory().version()
     }
 
     fn mapped_file(&self, relation: Oid, shared: bool) -> Option<RelFileNumber> {

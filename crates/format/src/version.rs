@@ -18,7 +18,7 @@
 use crate::error::{Error, Result};
 
 /// A major version of PostgreSQL whose layout is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// PostgreSQL 15.
     V15,
@@ -27,6 +27,7 @@ pub enum Version {
     /// PostgreSQL 17.
     V17,
     /// PostgreSQL 18.
+    #[default]
     V18,
 }
 
@@ -55,23 +56,13 @@ impl Version {
         }
     }
 
-    /// `server_version`: the minor release that answers are compared with. A directory does not say which it was made by.
-    pub const fn server_version(self) -> &'static str {
+    /// The minor release whose answers ours were compared with. A directory does not say which one made it.
+    pub const fn minor(self) -> u32 {
         match self {
-            Version::V15 => "15.18",
-            Version::V16 => "16.14",
-            Version::V17 => "17.10",
-            Version::V18 => "18.4",
-        }
-    }
-
-    /// `server_version_num`
-    pub const fn server_version_num(self) -> u32 {
-        match self {
-            Version::V15 => 150_018,
-            Version::V16 => 160_014,
-            Version::V17 => 170_010,
-            Version::V18 => 180_004,
+            Version::V15 => 18,
+            Version::V16 => 14,
+            Version::V17 => 10,
+            Version::V18 => 4,
         }
     }
 

@@ -45,6 +45,7 @@ pub mod kernels;
 pub mod srf;
 mod srf_json;
 mod srf_time;
+mod versions;
 
 pub use aggregate::{Accumulator, AggregatePlan, Emit, aggregate, aggregate_exists, window_aggregate};
 pub use batch::{Batch, Input, Partial, Selection, Side};

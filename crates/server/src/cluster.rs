@@ -83,9 +83,6 @@ impl Cluster {
             io_workers: usize::try_from(settings.int("io_workers")).unwrap_or(3).clamp(1, 64),
         };
         let storage = Storage::open(directory, &options)?;
-        let version = storage.directory().version();
-        settings.set_internal("server_version", version.server_version())?;
-        settings.set_internal("server_version_num", &version.server_version_num().to_string())?;
         settings.set_internal("data_directory", &directory.display().to_string())?;
         let checksums = storage.directory().control().data_checksum_version != 0;
         settings.set_internal("data_checksums", if checksums { "on" } else { "off" })?;

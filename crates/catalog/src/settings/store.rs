@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use stegodon_format::version::Version;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use super::{Context, Kind, Setting, Value, hooks, position, table, unrecognized};
@@ -161,6 +162,19 @@ impl Settings {
     /// Counts changes: what was derived from the settings is good while this stays.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The version that the sessions' answers are of: the data directory's.
+    pub fn version(&self) -> Version {
+        let number = self.int("server_version_num");
+        Version::SUPPORTED.iter().copied().find(|v| i64::from(v.major()) == number / 10_000).unwrap_or_default()
+    }
+
+    /// Sets `server_version` and `server_version_num`.
+    pub fn set_version(&mut self, version: Version) -> SqlResult<()> {
+        let (major, minor) = (version.major(), version.minor());
+        self.set_internal("server_version", &format!("{major}.{minor}"))?;
+        self.set_internal("server_version_num", &(major * 10_000 + minor).to_string())
     }
 
     fn slot(&self, name: &str) -> Option<(&'static Setting, &Slot)> {
