@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use stegodon_buffer::StreamOptions;
+use stegodon_buffer::{DamagePolicy, StreamOptions};
 use stegodon_exec::{ExecutionOptions, Running};
 use stegodon_plan::node::{PlannedStatement, ResultColumn};
 use stegodon_types::{Datum, SqlError, SqlResult};
@@ -172,6 +172,10 @@ fn options(
         io_combine_limit: positive("io_combine_limit").max(1),
         full: false,
     };
+    let damage = DamagePolicy {
+        zero_damaged_pages: settings.bool("zero_damaged_pages"),
+        ignore_checksum_failure: settings.bool("ignore_checksum_failure"),
+    };
     drop(settings);
     ExecutionOptions {
         storage: Arc::clone(session.cluster.storage()),
@@ -183,6 +187,8 @@ fn options(
         work_mem_bytes,
         hash_mem_bytes,
         stream,
+        damage,
+        warnings: Arc::clone(&session.page_warnings),
         instrument,
         nodes: planning::node_count(planned),
     }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use stegodon_buffer::PageWarning;
 use stegodon_catalog::rows::Role;
 use stegodon_catalog::settings::{Scope, Settings, Source};
 use stegodon_catalog::{Catalog, CatalogView};
@@ -82,6 +83,8 @@ pub struct Session {
     pub(crate) prepared: Statements,
     pub(crate) portals: HashMap<String, Portal>,
     pub(crate) notices: Vec<Notice>,
+    /// What its queries did about damaged pages.
+    pub(crate) page_warnings: Arc<Mutex<Vec<PageWarning>>>,
     /// The statement at hand has a long text.
     pub(crate) is_long: bool,
     /// The settings' digest, and the generation that it is of.
@@ -143,6 +146,7 @@ impl Session {
             prepared: Statements::default(),
             portals: HashMap::new(),
             notices: Vec::new(),
+            page_warnings: Arc::default(),
             is_long: false,
             digest: Mutex::default(),
             made_format: Mutex::default(),
@@ -166,6 +170,8 @@ impl Session {
 
     /// Messages that have gathered for the client.
     pub fn take_notices(&mut self) -> Vec<Notice> {
+        let pages = std::mem::take(&mut *self.page_warnings.lock());
+        self.notices.extend(pages.iter().map(|warning| SqlError::new(PageWarning::STATE, warning.to_string())));
         std::mem::take(&mut self.notices)
     }
 
