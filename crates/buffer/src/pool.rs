@@ -70,7 +70,7 @@ pub(crate) enum Claim {
     Polite,
     /// One of those who wait.
     Waiter,
-    /// One of those who have waited in vain.
+    /// One of those who have waited in vain, or who hold a page and must not wait.
     Reserve,
 }
 
@@ -175,8 +175,21 @@ impl BufferPool {
         self.begin(relation, fork, block, How::new(Some(counters)))
     }
 
+    /// Like [`BufferPool::read_counted`], for a caller that keeps another page pinned meanwhile: where every frame is pinned it
+    /// does not wait but uses the reserve, so that holders do not wait for each other.
+    pub fn read_nested(
+        self: &Arc<Self>,
+        relation: &RelationFiles,
+        fork: Fork,
+        block: BlockNumber,
+        counters: &Arc<IoCounters>,
+    ) -> ReadFuture {
+        self.begin(relation, fork, block, How { claim: Claim::Reserve, ..How::new(Some(counters)) })
+    }
+
     /// A page of a map, `VisibilityMap` or `FreeSpaceMap`: a hint that can do without, so a damaged page of it is read as zeros,
-    /// with a warning, whatever the settings. (A read that fails is an error as ever.) `counted` says whether to count.
+    /// with a warning, whatever the settings. (A read that fails is an error as ever.) `counted` says whether to count. Maps
+    /// are asked about pages that are held: as [`BufferPool::read_nested`].
     pub fn read_map(
         self: &Arc<Self>,
         relation: &RelationFiles,
@@ -187,7 +200,7 @@ impl BufferPool {
     ) -> ReadFuture {
         let how = How::new(Some(counters));
         let policy = DamagePolicy { zero_damaged_pages: true, ..how.policy };
-        self.begin(relation, fork, block, How { counted, policy, ..how })
+        self.begin(relation, fork, block, How { counted, policy, claim: Claim::Reserve, ..how })
     }
 
     /// The page if it is in the pool and valid; reads nothing and counts nothing.

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use common::{Fixture, MAIN, Wakes, pool, stamp};
-use stegodon_buffer::{BufferPool, Error, PinnedPage, ReadStream, StreamOptions};
+use stegodon_buffer::{BufferPool, Error, IoCounters, PinnedPage, ReadStream, StreamOptions};
 use stegodon_format::ids::BlockNumber;
 use stegodon_io::fault::HeldMethod;
 use stegodon_io::{IoMethod, RelationFiles, SyncMethod, WorkerMethod};
@@ -54,14 +54,28 @@ async fn scan(pool: Arc<BufferPool>, relation: RelationFiles, from: u32, step: u
 }
 
 /// As an index-only scan does at its worst: a leaf and a page of the heap stay pinned while the map is read.
-async fn nested(pool: Arc<BufferPool>, relations: [RelationFiles; 2], mut random: Random) -> Result<(), Error> {
+/// `careful` says so to the pool.
+async fn nested(
+    pool: Arc<BufferPool>,
+    relations: [RelationFiles; 2],
+    mut random: Random,
+    careful: bool,
+) -> Result<(), Error> {
+    let counters = Arc::new(IoCounters::default());
+    let read = |block| {
+        if careful {
+            pool.read_nested(&relations[1], MAIN, block, &counters)
+        } else {
+            pool.read_counted(&relations[1], MAIN, block, &counters)
+        }
+    };
     for _ in 0..30 {
         let block = BlockNumber(random.below(u64::from(BLOCKS)) as u32);
         let leaf = pool.read(&relations[0], MAIN, block).await?;
         for _ in 0..random.below(4) {
             let inner = BlockNumber(random.below(u64::from(BLOCKS)) as u32);
-            let heap = pool.read(&relations[1], MAIN, inner).await?;
-            let map = pool.read(&relations[1], MAIN, BlockNumber(inner.0 / 2)).await?;
+            let heap = read(inner).await?;
+            let map = read(BlockNumber(inner.0 / 2)).await?;
             check(&heap, relations[1].locator().number.0, inner);
             check(&map, relations[1].locator().number.0, BlockNumber(inner.0 / 2));
         }
@@ -89,12 +103,12 @@ fn run(seed: u64, method: Arc<dyn IoMethod>, held: Option<Arc<HeldMethod>>) {
     let mut random = Random(seed * 7919 + 17);
     let mut tasks: Vec<(Task, Arc<Flag>)> = Vec::new();
     for number in 0..50u32 {
-        let task: Task = match random.below(3) {
-            0 => {
-                let [from, step] = [random.below(40) as u32, 1 + random.below(3) as u32];
-                Box::pin(scan(Arc::clone(&pool), relations[number as usize % 2].clone(), from, step, number % 4 == 0))
-            }
-            _ => Box::pin(nested(Arc::clone(&pool), relations.clone(), Random(u64::from(number) + seed * 31 + 1))),
+        let task: Task = if random.below(3) == 0 {
+            let [from, step] = [random.below(40) as u32, 1 + random.below(3) as u32];
+            Box::pin(scan(Arc::clone(&pool), relations[number as usize % 2].clone(), from, step, number % 4 == 0))
+        } else {
+            let random = Random(u64::from(number) + seed * 31 + 1);
+            Box::pin(nested(Arc::clone(&pool), relations.clone(), random, number % 2 == 0))
         };
         tasks.push((task, Arc::new(Flag(AtomicBool::new(true)))));
     }
@@ -192,6 +206,25 @@ fn threads_that_hold_pages_while_they_ask_for_more_all_finish() {
         }
     });
     assert_eq!((pool.pinned_count(), pool.waiting_count()), (0, 0));
+}
+
+/// Who says that it holds a page does not wait, so that nobody needs the watchdog.
+#[test]
+fn holders_that_say_so_do_not_wait() {
+    let fixture = Fixture::new();
+    let relation = fixture.relation(1, BLOCKS);
+    let pool = pool(FRAMES, SyncMethod);
+    let counters = Arc::new(IoCounters::default());
+    let leaves: Vec<_> = (0..16).map(|block| pool.read(&relation, MAIN, BlockNumber(block)).wait().unwrap()).collect();
+    for block in 20..100 {
+        let read = pool.read_nested(&relation, MAIN, BlockNumber(block), &counters);
+        assert!(read.is_ready());
+        check(&read.wait().unwrap(), 1, BlockNumber(block));
+    }
+    let stats = pool.stats();
+    assert_eq!((stats.frame_waits, stats.reserve_uses), (0, 80));
+    drop(leaves);
+    assert_eq!(pool.pinned_count(), 0);
 }
 
 /// Streams that rest, as those of cursors do, leave frames to others, without the reserve.
