@@ -11,6 +11,7 @@
 //!     EXCEPT JOIN
 //! ```
 
+use crate::versions::{Newer, newer};
 use pg_query::protobuf::{ScanToken, Token};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -79,11 +80,14 @@ pub fn nesting(tokens: &[ScanToken]) -> usize {
 }
 
 /// What the tokens of a statement say of it.
+#[derive(Default)]
 pub struct Checked {
     /// How deeply it may nest.
     pub nesting: usize,
     /// `$1a`: the grammar that we have reads it as two tokens, PostgreSQL's as an error.
     pub parameter_junk: Option<std::ops::Range<usize>>,
+    /// What older versions do not know.
+    pub newer: Vec<Newer>,
 }
 
 /// Fails with 54001 where the statement is too long or nested too deeply.
@@ -99,12 +103,12 @@ pub fn check(sql: &str) -> SqlResult<Checked> {
         return Err(too_complex());
     }
     // What the scanner rejects is reported by the parser, which scans it again and knows the position.
-    let Ok(tokens) = pg_query::scan_tokens(sql) else { return Ok(Checked { nesting: 0, parameter_junk: None }) };
+    let Ok(tokens) = pg_query::scan_tokens(sql) else { return Ok(Checked::default()) };
     let nesting = nesting(&tokens);
     if nesting > MAX_NESTING {
         return Err(too_complex());
     }
-    Ok(Checked { nesting, parameter_junk: parameter_junk(sql, &tokens) })
+    Ok(Checked { nesting, parameter_junk: parameter_junk(sql, &tokens), newer: newer(sql, &tokens) })
 }
 
 /// Whether comments lie deeper within one another, marks in strings being taken for comments' too.
