@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime};
 
 use stegodon_buffer::{BufferPool, PoolOptions};
 use stegodon_format::ids::{GLOBAL_TABLESPACE, Oid, RelFileLocator, RelFileNumber};
 use stegodon_format::relmap::RelationMap;
+use stegodon_format::version::Version;
 use stegodon_io::{DataDirectory, IoMethod, RelationFiles, SyncMethod, WorkerMethod};
 use stegodon_txn::{Snapshot, Transactions, VisibilityChecker};
 use stegodon_types::{SqlError, SqlResult, SqlState};
@@ -48,6 +50,9 @@ pub struct Storage {
     snapshot: Arc<Snapshot>,
     shared_map: RelationMap,
     control_modified: Option<SystemTime>,
+    opened: Instant,
+    /// When it was last seen at rest, in microseconds since it was opened.
+    seen_at_rest_us: AtomicU64,
 }
 
 impl std::fmt::Debug for Storage {
@@ -74,7 +79,17 @@ impl Storage {
         let snapshot = Arc::new(transactions.snapshot());
         let shared_map = relation_map(&directory, "global")?;
         let control_modified = control_modified(&directory);
-        Ok(Arc::new(Self { directory, pool, transactions, snapshot, shared_map, control_modified }))
+        let (opened, seen_at_rest_us) = (Instant::now(), AtomicU64::new(0));
+        Ok(Arc::new(Self {
+            directory,
+            pool,
+            transactions,
+            snapshot,
+            shared_map,
+            control_modified,
+            opened,
+            seen_at_rest_us,
+        }))
     }
 
     /// The files.
@@ -118,16 +133,25 @@ impl Storage {
         Some(RelFileLocator { tablespace: GLOBAL_TABLESPACE, database: Oid::INVALID, number })
     }
 
-    /// The relation map of a database.
+    /// The relation map of a database, whose directory must be of the cluster's version.
     pub fn database_map(&self, tablespace: Oid, database: Oid) -> SqlResult<RelationMap> {
-        relation_map(&self.directory, &self.directory.database_path(tablespace, database))
+        let within = self.directory.database_path(tablespace, database);
+        check_version(&self.directory, &within)?;
+        relation_map(&self.directory, &within)
     }
 
     /// Fails with 57P01 once a postmaster has been started on the directory: its pages may change under us.
     pub fn check_at_rest(&self) -> SqlResult<()> {
+        // A postmaster takes longer to start than this, and the files' times are no finer.
+        const FRESH_US: u64 = 1000;
+        let now_us = self.opened.elapsed().as_micros() as u64;
+        if now_us.saturating_sub(self.seen_at_rest_us.load(Ordering::Relaxed)) < FRESH_US {
+            return Ok(());
+        }
         let unchanged = !refusal::postmaster_is_there(self.directory.path())
             && control_modified(&self.directory) == self.control_modified;
         if unchanged {
+            self.seen_at_rest_us.store(now_us, Ordering::Relaxed);
             return Ok(());
         }
         let message = "terminating connection: a PostgreSQL server was started on this data directory";
@@ -142,8 +166,38 @@ fn control_modified(directory: &DataDirectory) -> Option<SystemTime> {
 fn relation_map(directory: &DataDirectory, within: &str) -> SqlResult<RelationMap> {
     let name = format!("{within}/pg_filenode.map");
     let content = directory.read_file(&name)?;
-    RelationMap::parse(&content, directory.version()).map_err(|e| {
-        SqlError::new(SqlState::DataCorrupted, format!("relation mapping file \"{name}\" contains invalid data"))
-            .detail(e.to_string())
+    let wanted = directory.version().relation_map_size();
+    if content.len() < wanted {
+        let message = format!("could not read file \"{name}\": read {} of {wanted}", content.len());
+        return Err(SqlError::new(SqlState::DataCorrupted, message));
+    }
+    RelationMap::parse(&content, directory.version()).map_err(|error| {
+        let what = match error {
+            stegodon_format::Error::ChecksumMismatch { .. } => "incorrect checksum",
+            _ => "invalid data",
+        };
+        // PostgreSQL gives it no SQLSTATE of its own.
+        SqlError::new(SqlState::InternalError, format!("relation mapping file \"{name}\" contains {what}"))
+            .detail(error.to_string())
     })
+}
+
+/// That a database's directory says that it is of the cluster's version.
+fn check_version(directory: &DataDirectory, within: &str) -> SqlResult<()> {
+    let name = format!("{within}/PG_VERSION");
+    let invalid = |detail: String| {
+        let message = format!("\"{within}\" is not a valid data directory");
+        Err(SqlError::new(SqlState::InvalidParameterValue, message).detail(detail))
+    };
+    let Some(content) = directory.read_file_if_exists(&name)? else {
+        return invalid(format!("File \"{name}\" is missing."));
+    };
+    match Version::from_pg_version(&content) {
+        Ok(version) if version == directory.version() => Ok(()),
+        Err(_) if !content.trim_ascii_start().first().is_some_and(u8::is_ascii_digit) => {
+            invalid(format!("File \"{name}\" does not contain valid data."))
+        }
+        _ => Err(SqlError::new(SqlState::InvalidParameterValue, "database files are incompatible with server")
+            .detail(format!("\"{name}\" is not of version {}, which the cluster is of.", directory.version().major()))),
+    }
 }

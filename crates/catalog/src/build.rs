@@ -26,7 +26,7 @@ pub(crate) fn align(letter: u8) -> SqlResult<Align> {
 impl Catalog {
     /// The catalogs of the database called `database`, with the shared ones.
     pub fn build(source: &mut dyn RowSource, database: &str) -> SqlResult<Catalog> {
-        let mut catalog = Catalog::default();
+        let mut catalog = Catalog { version: source.version(), ..Catalog::default() };
         catalog.read_shared(source, database)?;
         catalog.read_types(source)?;
         catalog.read_functions(source)?;

@@ -21,6 +21,7 @@
 
 pub mod acl;
 pub mod array;
+mod bootstrap;
 mod build;
 pub mod builtin;
 mod checked;

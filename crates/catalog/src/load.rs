@@ -6,7 +6,7 @@
 //!                                                                    ─> rows by column name ─> Catalog::build
 //! ```
 //!
-//! Only those three catalogs' columns are written down ([`bootstrap_columns`]); all else is what the directory says of
+//! Only those three catalogs' columns are written down (`crate::bootstrap`); all else is what the directory says of
 //! itself. The shared catalogs are described by each database's own `pg_class`.
 
 use std::collections::HashMap;
@@ -17,153 +17,13 @@ use stegodon_format::ids::{AttrNumber, GLOBAL_TABLESPACE, Oid, RelFileLocator, R
 use stegodon_format::relmap::RelationMap;
 use stegodon_format::version::Version;
 use stegodon_heap::{Attribute, TupleDesc};
-use stegodon_types::{Align, Datum, Layout, SqlError, SqlResult, SqlState, builtin};
+use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
 
+use crate::bootstrap::{PG_ATTRIBUTE, PG_CLASS, PG_DATABASE, bootstrap_desc, column};
 use crate::lookup::{Catalog, PG_CATALOG};
 use crate::source::{Reader, RowSource, TableRows};
 
-const PG_DATABASE: Oid = Oid(1262);
-const PG_CLASS: Oid = Oid(1259);
-const PG_ATTRIBUTE: Oid = Oid(1249);
 const PG_TOAST_NAMESPACE: Oid = Oid(99);
-
-/// Type names of the bootstrap columns.
-mod ty {
-    pub(super) const BOOL: u32 = 16;
-    pub(super) const CHAR: u32 = 18;
-    pub(super) const NAME: u32 = 19;
-    pub(super) const INT2: u32 = 21;
-    pub(super) const INT4: u32 = 23;
-    pub(super) const TEXT: u32 = 25;
-    pub(super) const OID: u32 = 26;
-    pub(super) const XID: u32 = 28;
-    pub(super) const NODE_TREE: u32 = 194;
-    pub(super) const FLOAT4: u32 = 700;
-    pub(super) const TEXTS: u32 = 1009;
-    pub(super) const ACL: u32 = 1034;
-    pub(super) const ANYARRAY: u32 = 2277;
-}
-
-/// The columns of `pg_database`, `pg_class` and `pg_attribute`, by version, in order: names and types.
-fn bootstrap_columns(relation: Oid, version: Version) -> SqlResult<&'static [(&'static str, u32)]> {
-    use ty::*;
-    if version != Version::V18 {
-        return Err(SqlError::unsupported(format!("reading the catalogs of version {}", version.major())));
-    }
-    Ok(match relation {
-        PG_DATABASE => &[
-            ("oid", OID),
-            ("datname", NAME),
-            ("datdba", OID),
-            ("encoding", INT4),
-            ("datlocprovider", CHAR),
-            ("datistemplate", BOOL),
-            ("datallowconn", BOOL),
-            ("dathasloginevt", BOOL),
-            ("datconnlimit", INT4),
-            ("datfrozenxid", XID),
-            ("datminmxid", XID),
-            ("dattablespace", OID),
-            ("datcollate", TEXT),
-            ("datctype", TEXT),
-            ("datlocale", TEXT),
-            ("daticurules", TEXT),
-            ("datcollversion", TEXT),
-            ("datacl", ACL),
-        ],
-        PG_CLASS => &[
-            ("oid", OID),
-            ("relname", NAME),
-            ("relnamespace", OID),
-            ("reltype", OID),
-            ("reloftype", OID),
-            ("relowner", OID),
-            ("relam", OID),
-            ("relfilenode", OID),
-            ("reltablespace", OID),
-            ("relpages", INT4),
-            ("reltuples", FLOAT4),
-            ("relallvisible", INT4),
-            ("relallfrozen", INT4),
-            ("reltoastrelid", OID),
-            ("relhasindex", BOOL),
-            ("relisshared", BOOL),
-            ("relpersistence", CHAR),
-            ("relkind", CHAR),
-            ("relnatts", INT2),
-            ("relchecks", INT2),
-            ("relhasrules", BOOL),
-            ("relhastriggers", BOOL),
-            ("relhassubclass", BOOL),
-            ("relrowsecurity", BOOL),
-            ("relforcerowsecurity", BOOL),
-            ("relispopulated", BOOL),
-            ("relreplident", CHAR),
-            ("relispartition", BOOL),
-            ("relrewrite", OID),
-            ("relfrozenxid", XID),
-            ("relminmxid", XID),
-            ("relacl", ACL),
-            ("reloptions", TEXTS),
-            ("relpartbound", NODE_TREE),
-        ],
-        PG_ATTRIBUTE => &[
-            ("attrelid", OID),
-            ("attname", NAME),
-            ("atttypid", OID),
-            ("attlen", INT2),
-            ("attnum", INT2),
-            ("atttypmod", INT4),
-            ("attndims", INT2),
-            ("attbyval", BOOL),
-            ("attalign", CHAR),
-            ("attstorage", CHAR),
-            ("attcompression", CHAR),
-            ("attnotnull", BOOL),
-            ("atthasdef", BOOL),
-            ("atthasmissing", BOOL),
-            ("attidentity", CHAR),
-            ("attgenerated", CHAR),
-            ("attisdropped", BOOL),
-            ("attislocal", BOOL),
-            ("attinhcount", INT2),
-            ("attcollation", OID),
-            ("attstattarget", INT2),
-            ("attacl", ACL),
-            ("attoptions", TEXTS),
-            ("attfdwoptions", TEXTS),
-            ("attmissingval", ANYARRAY),
-        ],
-        other => return Err(SqlError::internal(format!("catalog {other} is not known beforehand"))),
-    })
-}
-
-/// How a catalog's column is read: a varlena as its payload whatever its type, all else by the table of types.
-fn column(name: &str, type_oid: u32, len: i16, align: Align) -> Attribute {
-    let layout = match len {
-        -1 => Some(Layout::Bytes),
-        _ => builtin(Oid(type_oid)).and_then(|row| row.layout),
-    };
-    Attribute::new(name, Oid(type_oid), len, align, layout)
-}
-
-fn bootstrap_desc(name: &str, relation: Oid, version: Version) -> SqlResult<TupleDesc> {
-    let attributes = bootstrap_columns(relation, version)?
-        .iter()
-        .map(|&(name, type_oid)| match builtin(Oid(type_oid)) {
-            // Arrays and anyarray have no row: varlenas, of which only aclitem[] and anyarray are aligned to 8.
-            None => column(name, type_oid, -1, Align::Int),
-            Some(row) => column(name, type_oid, row.len, row.align),
-        })
-        .map(|mut a| {
-            if matches!(a.type_oid.0, ty::ACL | ty::ANYARRAY) {
-                (a.align, a.len, a.layout) = (Align::Double, -1, Some(Layout::Bytes));
-            }
-            a
-        })
-        .collect();
-    Ok(TupleDesc::new(name, relation, attributes)?)
-}
 
 fn corrupted(what: impl std::fmt::Display) -> SqlError {
     SqlError::new(SqlState::DataCorrupted, what.to_string())
@@ -220,7 +80,7 @@ fn find_database(storage: &Storage, name: &str) -> SqlResult<(Oid, Oid)> {
     let locator = storage
         .shared_catalog(PG_DATABASE)
         .ok_or_else(|| corrupted("the relation map of the shared catalogs has no pg_database"))?;
-    let desc = bootstrap_desc("pg_database", PG_DATABASE, storage.directory().version())?;
+    let desc = bootstrap_desc(PG_DATABASE, storage.directory().version())?;
     let table = Table { desc, files: storage.relation(locator), toast: None };
     let reader = Reader::new(&mut Known { storage, table }, "pg_database", &["oid", "datname", "dattablespace"])?;
     for row in reader.rows() {
@@ -252,7 +112,7 @@ impl<'s> Directory<'s> {
     fn known(&self, name: &str, relation: Oid) -> SqlResult<Known<'s>> {
         let number = self.map.get(relation);
         let number = number.ok_or_else(|| corrupted(format!("the database's relation map has no {name}")))?;
-        let desc = bootstrap_desc(name, relation, self.storage.directory().version())?;
+        let desc = bootstrap_desc(relation, self.storage.directory().version())?;
         let locator = RelFileLocator { tablespace: self.tablespace, database: self.database, number };
         Ok(Known { storage: self.storage, table: Table { desc, files: self.storage.relation(locator), toast: None } })
     }
@@ -344,6 +204,10 @@ impl RowSource for Directory<'_> {
         rows_of(self.storage, &table, columns)
     }
 
+    fn version(&self) -> Version {
+        self.storage.directory().version()
+    }
+
     fn mapped_file(&self, relation: Oid, shared: bool) -> Option<RelFileNumber> {
         if shared { self.storage.shared_mapped_file(relation) } else { self.map.get(relation) }
     }
@@ -360,7 +224,7 @@ impl Catalog {
         let locator = storage
             .shared_catalog(PG_DATABASE)
             .ok_or_else(|| corrupted("the relation map of the shared catalogs has no pg_database"))?;
-        let desc = bootstrap_desc("pg_database", PG_DATABASE, storage.directory().version())?;
+        let desc = bootstrap_desc(PG_DATABASE, storage.directory().version())?;
         let table = Table { desc, files: storage.relation(locator), toast: None };
         let reader = Reader::new(&mut Known { storage, table }, "pg_database", &["datname"])?;
         reader.rows().map(|row| row.text("datname")).collect()

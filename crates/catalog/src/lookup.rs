@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use stegodon_format::ids::{AttrNumber, Oid};
+use stegodon_format::version::Version;
 use stegodon_types::TypeDesc;
 
 use crate::extra::*;
@@ -22,6 +23,7 @@ pub const PG_CATALOG: Oid = Oid(11);
 /// One database's catalogs, with the shared ones. Immutable: a change makes a new one.
 #[derive(Default)]
 pub struct Catalog {
+    pub(crate) version: Version,
     pub(crate) database: Option<Database>,
     pub(crate) namespaces: HashMap<Oid, Namespace>,
     pub(crate) relations: HashMap<Oid, Arc<Relation>>,
@@ -75,6 +77,11 @@ impl std::fmt::Debug for Catalog {
 }
 
 impl Catalog {
+    /// The version of PostgreSQL whose catalogs these are.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// The database this is the catalog of.
     pub fn database(&self) -> Option<&Database> {
         self.database.as_ref()

@@ -10,6 +10,7 @@
 use std::cell::Cell;
 
 use stegodon_format::ids::{AttrNumber, Oid, RelFileNumber};
+use stegodon_format::version::Version;
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
 
 use crate::array::{self, ElementForm};
@@ -28,6 +29,11 @@ pub trait RowSource {
     /// The rows of the catalog `name` with those of `columns` that it has, in any order, others allowed.
     /// A catalog that the version lacks has no columns and no rows.
     fn table(&mut self, name: &str, columns: &[&str]) -> SqlResult<TableRows>;
+
+    /// The version that wrote them.
+    fn version(&self) -> Version {
+        Version::default()
+    }
 
     /// The file number of a relation whose `relfilenode` is 0, from the relation map.
     fn mapped_file(&self, relation: Oid, shared: bool) -> Option<RelFileNumber> {

@@ -7,4 +7,4 @@ select 'schema', r.rolname, n.oid, p, has_schema_privilege(r.oid, n.oid, p) from
 select 'function', r.rolname, f.oid, 'EXECUTE', has_function_privilege(r.oid, f.oid, 'EXECUTE') from pg_authid r, pg_proc f where f.oid::int8 % 17 = 0 or f.pronamespace = 's'::regnamespace;
 select 'type', r.rolname, t.oid, 'USAGE', has_type_privilege(r.oid, t.oid, 'USAGE') from pg_authid r, pg_type t where t.typnamespace = 's'::regnamespace;
 select 'database', r.rolname, d.oid, p, has_database_privilege(r.oid, d.oid, p) from pg_authid r, pg_database d, unnest(array['CONNECT','CREATE','TEMP']) p;
-select 'role', r.rolname, m.oid, p, pg_has_role(r.oid, m.oid, p) from pg_authid r, pg_authid m, unnest(array['USAGE','MEMBER','SET']) p;
+select 'role', r.rolname, m.oid, p, pg_has_role(r.oid, m.oid, p) from pg_authid r, pg_authid m, unnest(case when current_setting('server_version_num')::int < 160000 then array['USAGE','MEMBER'] else array['USAGE','MEMBER','SET'] end) p;

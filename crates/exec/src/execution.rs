@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion_execution::TaskContext;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use stegodon_access::Storage;
-use stegodon_buffer::StreamOptions;
+use stegodon_buffer::{DamagePolicy, PageWarning, StreamOptions};
 use stegodon_catalog::{Catalog, CatalogView};
 use stegodon_functions::{EvalContext, Session, SubPlans};
 use stegodon_plan::node::PlannedStatement;
@@ -36,6 +36,10 @@ pub struct ExecutionOptions {
     pub hash_mem_bytes: usize,
     /// How scans read ahead.
     pub stream: StreamOptions,
+    /// What scans do about damaged pages.
+    pub damage: DamagePolicy,
+    /// Where they say what they did about them.
+    pub warnings: Arc<Mutex<Vec<PageWarning>>>,
     /// Counts each node's rows and time (`EXPLAIN ANALYZE`).
     pub instrument: bool,
     /// How many plan nodes there are to count.

@@ -1,7 +1,7 @@
 //! Memory limits: each sort and hash has its own, as PostgreSQL gives `work_mem` to each operation.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
@@ -21,10 +21,15 @@ use crate::operator::{Batches, Input, Operator, OperatorExec, Physical, Producer
 /// The least that DataFusion can work with: it wants whole batches, of values that may be long, before it spills.
 const LEAST_BYTES: usize = 48 << 20;
 
-/// A context for a statement: no limit but those of its scopes; temporary files in the system's own directory, never
-/// beside the cluster (DESIGN D7).
+/// The context of all statements: no limit but those of their scopes; temporary files in the system's own directory, never
+/// beside the cluster (DESIGN D7). It holds nothing of a statement's own.
 pub(crate) fn context() -> SqlResult<Arc<TaskContext>> {
-    Ok(with_runtime(RuntimeEnvBuilder::new().build_arc().map_err(unwrap)?, 0))
+    static CONTEXT: OnceLock<Arc<TaskContext>> = OnceLock::new();
+    if let Some(context) = CONTEXT.get() {
+        return Ok(Arc::clone(context));
+    }
+    let made = with_runtime(RuntimeEnvBuilder::new().build_arc().map_err(unwrap)?, 0);
+    Ok(Arc::clone(CONTEXT.get_or_init(|| made)))
 }
 
 fn with_runtime(runtime: Arc<RuntimeEnv>, sort_reservation_bytes: usize) -> Arc<TaskContext> {

@@ -3,8 +3,10 @@
 //! An operator says how to make a [`Producer`] for one partition; a producer gives batches one by one. Errors are
 //! [`SqlError`]s on our side of the fence only ([`crate::error`] carries them through).
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -177,10 +179,18 @@ fn stream_of(schema: &SchemaRef, producer: Box<dyn Producer>) -> SendableRecordB
     Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), batches))
 }
 
-/// Lets other tasks of this thread run: sockets, cancel requests and timeouts are looked at between batches. Whatever makes
-/// rows calls it once a batch; a pool hit alone never waits.
+/// Lets other tasks of this thread run, if none has for a while: sockets, cancel requests and timeouts are looked at between
+/// batches. Whatever makes rows calls it once a batch; a pool hit alone never waits.
 pub(crate) async fn breathe() {
-    tokio::task::yield_now().await;
+    /// To yield costs as much as a short query does: another thread is woken to look for work.
+    const AT_ONCE: Duration = Duration::from_micros(500);
+    thread_local! {
+        static YIELDED: Cell<Instant> = Cell::new(Instant::now());
+    }
+    if YIELDED.get().elapsed() > AT_ONCE {
+        tokio::task::yield_now().await;
+        YIELDED.set(Instant::now());
+    }
 }
 
 /// An internal error about a plan's shape.

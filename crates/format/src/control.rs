@@ -170,14 +170,6 @@ impl ControlFile {
     /// The control file's content. Refuses other versions, byte orders, page sizes and alignments, and a wrong CRC, in
     /// the order in which PostgreSQL does.
     pub fn parse(content: &[u8]) -> Result<Self> {
-        Self::parse_any(content).and_then(|control| {
-            control.version.supported()?;
-            Ok(control)
-        })
-    }
-
-    /// Like [`ControlFile::parse`], for every version whose layout is known.
-    fn parse_any(content: &[u8]) -> Result<Self> {
         let bytes = Bytes::new(WHAT, content);
         let control_version = bytes.u32(8)?;
         if control_version % 65536 == 0 && control_version / 65536 != 0 {

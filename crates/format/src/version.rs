@@ -13,12 +13,12 @@
 //!   multixact offset                 4 bytes     4           4           4
 //! ```
 //!
-//! Pages, heap tuples, varlenas, nbtree, the maps and `pg_xact` are the same in all four. Only 18 is accepted so far.
+//! Pages, heap tuples, varlenas, nbtree, the maps and `pg_xact` are the same in all four.
 
 use crate::error::{Error, Result};
 
 /// A major version of PostgreSQL whose layout is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// PostgreSQL 15.
     V15,
@@ -27,34 +27,23 @@ pub enum Version {
     /// PostgreSQL 17.
     V17,
     /// PostgreSQL 18.
+    #[default]
     V18,
 }
 
 impl Version {
     /// The versions whose directories are accepted.
-    pub const SUPPORTED: &'static [Version] = &[Version::V18];
+    pub const SUPPORTED: &'static [Version] = &[Version::V15, Version::V16, Version::V17, Version::V18];
 
-    /// From the content of the file `PG_VERSION`: the major version and a newline.
+    /// From the content of a file `PG_VERSION`: the major version and a newline. As in PostgreSQL, what follows the number
+    /// does not matter.
     pub fn from_pg_version(content: &[u8]) -> Result<Version> {
         let text = String::from_utf8_lossy(content);
-        let text = text.trim();
-        let version = match text {
-            "15" => Version::V15,
-            "16" => Version::V16,
-            "17" => Version::V17,
-            "18" => Version::V18,
-            other => return Err(Error::UnsupportedVersion(other.chars().take(16).collect())),
-        };
-        version.supported()
-    }
-
-    /// This version if its directories are accepted.
-    pub fn supported(self) -> Result<Version> {
-        if Self::SUPPORTED.contains(&self) {
-            Ok(self)
-        } else {
-            Err(Error::UnsupportedVersion(self.major().to_string()))
-        }
+        let text = text.trim_ascii_start();
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let text = text.get(..digits).unwrap_or_default();
+        let known = Self::SUPPORTED.iter().copied().find(|v| v.major().to_string() == text);
+        known.ok_or_else(|| Error::UnsupportedVersion(text.chars().take(16).collect()))
     }
 
     /// The major version's number.
@@ -64,6 +53,16 @@ impl Version {
             Version::V16 => 16,
             Version::V17 => 17,
             Version::V18 => 18,
+        }
+    }
+
+    /// The minor release whose answers ours were compared with. A directory does not say which one made it.
+    pub const fn minor(self) -> u32 {
+        match self {
+            Version::V15 => 18,
+            Version::V16 => 14,
+            Version::V17 => 10,
+            Version::V18 => 4,
         }
     }
 
@@ -79,7 +78,7 @@ impl Version {
 
     /// From a control file's `catalog_version_no`.
     pub fn from_catalog_version(number: u32) -> Option<Version> {
-        [Version::V15, Version::V16, Version::V17, Version::V18].into_iter().find(|v| v.catalog_version() == number)
+        Self::SUPPORTED.iter().copied().find(|v| v.catalog_version() == number)
     }
 
     /// `PG_CONTROL_VERSION`: the version of the control file's layout.
@@ -129,7 +128,7 @@ impl Version {
     }
 
     /// The size of `pg_filenode.map` in bytes.
-    pub(crate) const fn relation_map_size(self) -> usize {
+    pub const fn relation_map_size(self) -> usize {
         match self {
             // Padded to a sector.
             Version::V15 => 512,
@@ -165,9 +164,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_18_is_accepted() {
-        assert_eq!(Version::from_pg_version(b"18\n").unwrap(), Version::V18);
-        for content in [&b"15\n"[..], b"16", b"17\n", b"9.6\n", b"19devel", b"", b"\xff\xfe"] {
+    fn four_versions_are_accepted() {
+        for (content, version) in
+            [(&b"15\n"[..], Version::V15), (b"16", Version::V16), (b"17\n", Version::V17), (b"18\n", Version::V18)]
+        {
+            assert_eq!(Version::from_pg_version(content).unwrap(), version);
+        }
+        for content in [&b"14\n"[..], b"1", b"9.6\n", b"19devel", b"", b"\xff\xfe"] {
             assert!(matches!(Version::from_pg_version(content), Err(Error::UnsupportedVersion(_))));
         }
     }

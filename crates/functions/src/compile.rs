@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use stegodon_catalog::Catalog;
+use stegodon_format::version::Version;
 use stegodon_nodes::Expr;
 use stegodon_nodes::expr::*;
 use stegodon_types::domain::base_type;
@@ -17,6 +18,7 @@ use crate::eval::{
 };
 use crate::kernel::{CallInfo, KernelFn, kernel};
 
+use crate::versions::older_kernel;
 use crate::{Column, kernels};
 
 /// `int4(int2)`.
@@ -103,10 +105,18 @@ pub(crate) fn callee(
     input_collation: Oid,
     variadic: bool,
 ) -> SqlResult<Callee> {
-    let Some(kernel) = kernel(function) else {
+    let Some(newest) = kernel(function) else {
         return Err(SqlError::unsupported(signature(cx, function, &arg_types)));
     };
     let result_type = cx.type_desc(result_type)?;
+    let kernel = match cx.catalog.version() {
+        Version::V18 => newest,
+        version => older_kernel(version, function, &arg_types, &result_type).ok_or_else(|| {
+            let version = version.major();
+            let what = signature(cx, function, &arg_types);
+            SqlError::unsupported(format_args!("{what}, in a directory of version {version},"))
+        })?,
+    };
     let layout = layout_of(&result_type)?;
     let collation = cx.types.collation(input_collation)?;
     Ok(Callee {

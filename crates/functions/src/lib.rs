@@ -45,6 +45,7 @@ pub mod kernels;
 pub mod srf;
 mod srf_json;
 mod srf_time;
+mod versions;
 
 pub use aggregate::{Accumulator, AggregatePlan, Emit, aggregate, aggregate_exists, window_aggregate};
 pub use batch::{Batch, Input, Partial, Selection, Side};
@@ -54,4 +55,5 @@ pub use context::{EvalContext, Fork, NoSession, Session, SubPlans};
 pub use evaluator::{Evaluator, evaluate_all};
 pub use fold::{FoldMode, contains_mutable, contains_volatile, fold, is_strict, negate, try_fold, volatility};
 pub use kernel::{Call, CallInfo, KernelFn, kernel_exists, kernel_oids};
+pub use kernels::Pattern;
 pub use srf::{SetFunction, SetFunctionPlan, set_function_exists};

@@ -80,7 +80,12 @@ impl Client {
         let mut rows = Vec::new();
         for message in messages {
             if let SimpleQueryMessage::Row(row) = message {
-                rows.push((0..row.len()).map(|i| row.get(i).map(str::to_owned)).collect());
+                // A damaged text need not be UTF-8.
+                let value = |i| match row.try_get(i) {
+                    Ok(value) => value.map(str::to_owned),
+                    Err(_) => Some("\u{FFFD}".to_owned()),
+                };
+                rows.push((0..row.len()).map(value).collect());
             }
         }
         Ok(Answer { columns: Vec::new(), rows })

@@ -73,6 +73,13 @@ fn unprivileged(program: &Path) -> Command {
     command
 }
 
+/// Of one of PostgreSQL's programs: `initdb (PostgreSQL) 18.4` is of 18.
+fn major_version(program: &Path) -> Option<u32> {
+    let output = unprivileged(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.split_whitespace().find_map(|word| word.split('.').next()?.parse().ok())
+}
+
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0)
 }
@@ -100,7 +107,8 @@ impl Engine {
         Engine::Stegodon { program: program.into() }
     }
 
-    /// Makes a new cluster, encoding UTF8 and builtin C.UTF-8, superuser `postgres`, `trust`. PostgreSQL 17 and later.
+    /// Makes a new cluster, encoding UTF8 and builtin C.UTF-8 (before 17: C), superuser `postgres`, `trust`. Arguments
+    /// that name a locale provider stand for both.
     pub fn init(&self, directory: &Path, arguments: &[&str]) -> Result<(), Error> {
         let Engine::Postgres { bin } = self else {
             return Err(Error::Failed {
@@ -116,7 +124,12 @@ impl Engine {
         let program = bin.join("initdb");
         let mut command = unprivileged(&program);
         command.arg("-D").arg(directory);
-        command.args(["-E", "UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]);
+        if !arguments.iter().any(|a| a.starts_with("--locale-provider")) {
+            command.args(["-E", "UTF8", "--locale=C"]);
+            if major_version(&program).is_none_or(|major| major >= 17) {
+                command.args(["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]);
+            }
+        }
         command.args(["-U", "postgres", "--auth=trust", "--no-sync"]).args(arguments);
         run(&program, &mut command)
     }

@@ -56,6 +56,7 @@ mod testing;
 pub use desc::{CompareFn, IndexAttribute, IndexDesc, IndexKey, KeyComparator};
 pub use error::{Error, Result};
 pub use key::{Argument, Condition, RowMember, ScanKey, Strategy};
+pub use page::tree_height;
 pub use position::Direction;
 pub use scan::{BtreeScan, Entry, ScanCounters, ScanOptions};
 pub use source::{PageSource, PoolSource};

@@ -24,6 +24,11 @@ pub(crate) fn open<'a>(index: &str, block: BlockNumber, page: PageRef<'a>) -> Re
     Ok(page)
 }
 
+/// How many levels lie above an index's leaves, from its block 0: what the planner asks. The errors are a scan's.
+pub fn tree_height(index: &str, metapage: PageRef<'_>) -> stegodon_types::SqlResult<u32> {
+    Ok(fast_root(index, metapage)?.map_or(0, |(_, level)| level))
+}
+
 /// The fast root and its level; `None` in an empty index.
 pub(crate) fn fast_root(index: &str, page: PageRef<'_>) -> Result<Option<(BlockNumber, u32)>> {
     use stegodon_format::Error as Format;

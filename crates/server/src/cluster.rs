@@ -9,10 +9,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use stegodon_access::{IoMethodKind, Storage, StorageOptions};
 use stegodon_catalog::Catalog;
+use stegodon_catalog::rows::Role;
 use stegodon_catalog::settings::{Settings, Source};
 use stegodon_exec::CancelFlag;
 use stegodon_format::ids::Oid;
 use stegodon_types::{SqlError, SqlResult, SqlState};
+
+use crate::hba::HostRules;
+use crate::plans::Texts;
+use crate::tls::Tls;
 
 /// The role that `initdb` makes.
 const BOOTSTRAP_SUPERUSER: Oid = Oid(10);
@@ -27,10 +32,19 @@ pub(crate) fn now_us() -> i64 {
     since - POSTGRES_EPOCH_US
 }
 
-/// What a connection that wants to cancel another must know.
-struct Cancellable {
-    secret: i32,
+/// The length of the key that cancels a session.
+pub(crate) const KEY_BYTES: usize = 32;
+/// `pg_use_reserved_connections`
+const USE_RESERVED_CONNECTIONS: Oid = Oid(4550);
+
+/// A session, as others see it.
+struct Registered {
+    /// What a connection that wants to cancel it must know: so many bytes of it.
+    key: [u8; KEY_BYTES],
+    key_bytes: usize,
     flag: Arc<CancelFlag>,
+    role: Oid,
+    database: Oid,
 }
 
 /// An opened cluster.
@@ -40,10 +54,11 @@ pub struct Cluster {
     /// Catalogs by database, loaded when first asked for.
     catalogs: Mutex<HashMap<String, Arc<Catalog>>>,
     started_us: i64,
-    /// What the salts of users without a password are made from.
-    secret: String,
+    rules: HostRules,
+    tls: Option<Tls>,
     next_pid: AtomicI32,
-    sessions: Mutex<HashMap<i32, Cancellable>>,
+    sessions: Mutex<HashMap<i32, Registered>>,
+    texts: Texts,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -71,14 +86,18 @@ impl Cluster {
         settings.set_internal("data_directory", &directory.display().to_string())?;
         let checksums = storage.directory().control().data_checksum_version != 0;
         settings.set_internal("data_checksums", if checksums { "on" } else { "off" })?;
+        let rules = HostRules::load(directory, settings.text("hba_file"), settings.text("ident_file"))?;
+        let tls = Tls::load(&settings, directory)?;
         Ok(Arc::new(Self {
             storage,
             settings,
             catalogs: Mutex::new(HashMap::new()),
             started_us: now_us(),
-            secret: crate::scram::random_text()?,
+            rules,
+            tls,
             next_pid: AtomicI32::new(1),
             sessions: Mutex::new(HashMap::new()),
+            texts: Texts::default(),
         }))
     }
 
@@ -97,8 +116,28 @@ impl Cluster {
         self.started_us
     }
 
-    pub(crate) fn secret(&self) -> &[u8] {
-        self.secret.as_bytes()
+    /// What is remembered of statements.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// Who may connect.
+    pub(crate) fn host_rules(&self) -> &HostRules {
+        &self.rules
+    }
+
+    /// What connections are encrypted with.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
+    /// Catalogs that have the roles, which all of them do. Which database a client names before it is known does not decide
+    /// what is read.
+    pub(crate) fn roles(&self) -> SqlResult<Arc<Catalog>> {
+        if let Some(catalog) = self.catalogs.lock().values().next() {
+            return Ok(Arc::clone(catalog));
+        }
+        self.catalog("template1").or_else(|_| self.catalog("postgres"))
     }
 
     /// The catalogs of a database, read on first use. Blocks while reading.
@@ -125,12 +164,65 @@ impl Cluster {
         own.min_by_key(|d| d.oid.0).map(|d| d.name.clone())
     }
 
-    /// A process number for a new session, and the key that cancels it.
-    pub(crate) fn register(&self, flag: &Arc<CancelFlag>) -> (i32, i32) {
-        let pid = self.next_pid.fetch_add(1, Ordering::Relaxed);
-        let secret = random();
-        self.sessions.lock().insert(pid, Cancellable { secret, flag: Arc::clone(flag) });
-        (pid, secret)
+    /// Fails where every place is taken.
+    pub(crate) fn check_has_room(&self) -> SqlResult<()> {
+        if self.sessions.lock().len() < self.limit("max_connections") { Ok(()) } else { Err(no_room()) }
+    }
+
+    fn limit(&self, setting: &str) -> usize {
+        usize::try_from(self.settings.int(setting)).unwrap_or(0)
+    }
+
+    /// A process number for a new session of a role in its catalog's database, and the key that cancels it, if the limits on
+    /// connections allow one more.
+    pub(crate) fn register(
+        &self,
+        flag: &Arc<CancelFlag>,
+        role: &Role,
+        catalog: &Catalog,
+    ) -> SqlResult<(i32, [u8; KEY_BYTES])> {
+        let mut key = [0; KEY_BYTES];
+        crate::scram::random(&mut key)?;
+        let may_use_reserved = catalog.has_privileges_of_role(role.oid, USE_RESERVED_CONNECTIONS);
+        let (database, database_limit, name) =
+            catalog.database().map_or((Oid::INVALID, -1, ""), |d| (d.oid, d.connection_limit, d.name.as_str()));
+        let mut sessions = self.sessions.lock();
+        let left = self.limit("max_connections").checked_sub(sessions.len() + 1).ok_or_else(no_room)?;
+        if !role.superuser {
+            let of = |f: fn(&Registered) -> Oid, oid| sessions.values().filter(|s| f(s) == oid).count();
+            if is_over(of(|s| s.role, role.oid), role.connection_limit) {
+                return Err(too_many(format!("too many connections for role \"{}\"", role.name)));
+            }
+            let for_superusers = self.limit("superuser_reserved_connections");
+            if left < for_superusers {
+                let message = "remaining connection slots are reserved for roles with the SUPERUSER attribute";
+                return Err(too_many(message.to_owned()));
+            }
+            if left < for_superusers + self.limit("reserved_connections") && !may_use_reserved {
+                let message = "remaining connection slots are reserved for roles with privileges of the \
+                               \"pg_use_reserved_connections\" role";
+                return Err(too_many(message.to_owned()));
+            }
+            if is_over(of(|s| s.database, database), database_limit) {
+                return Err(too_many(format!("too many connections for database \"{name}\"")));
+            }
+        }
+        let pid = loop {
+            let pid = self.next_pid.fetch_add(1, Ordering::Relaxed);
+            if pid > 0 && !sessions.contains_key(&pid) {
+                break pid;
+            }
+        };
+        let flag = Arc::clone(flag);
+        sessions.insert(pid, Registered { key, key_bytes: KEY_BYTES, flag, role: role.oid, database });
+        Ok((pid, key))
+    }
+
+    /// Only so many bytes of a session's key have been told to its client.
+    pub(crate) fn shorten_key(&self, pid: i32, key_bytes: usize) {
+        if let Some(session) = self.sessions.lock().get_mut(&pid) {
+            session.key_bytes = key_bytes;
+        }
     }
 
     /// Forgets a session.
@@ -138,15 +230,10 @@ impl Cluster {
         self.sessions.lock().remove(&pid);
     }
 
-    /// How many sessions there are.
-    pub(crate) fn session_count(&self) -> usize {
-        self.sessions.lock().len()
-    }
-
     /// Cancels what a session is doing, if the key is right. Says nothing either way.
-    pub(crate) fn cancel(&self, pid: i32, secret: i32) {
+    pub(crate) fn cancel(&self, pid: i32, key: &[u8]) {
         if let Some(session) = self.sessions.lock().get(&pid)
-            && session.secret == secret
+            && session.key.get(..session.key_bytes).is_some_and(|own| crate::scram::is_same(own, key))
         {
             session.flag.cancel(canceled("user request"));
         }
@@ -166,13 +253,15 @@ pub(crate) fn canceled(why: &str) -> SqlError {
     SqlError::new(SqlState::QueryCanceled, format!("canceling statement due to {why}"))
 }
 
-/// A number that cannot be guessed.
-fn random() -> i32 {
-    let mut bytes = [0; 4];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut f| std::io::Read::read_exact(&mut f, &mut bytes));
-    match read {
-        Ok(()) => i32::from_le_bytes(bytes),
-        // Without the system's generator, the hasher's keys are the next best that std has.
-        Err(_) => std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now_us()) as i32,
-    }
+fn too_many(message: String) -> SqlError {
+    SqlError::new(SqlState::TooManyConnections, message)
+}
+
+fn no_room() -> SqlError {
+    too_many("sorry, too many clients already".to_owned())
+}
+
+/// Whether one more would be more than a limit, of which a negative one is none.
+fn is_over(connections: usize, limit: i32) -> bool {
+    usize::try_from(limit).is_ok_and(|limit| connections + 1 > limit)
 }

@@ -11,27 +11,28 @@ use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use stegodon_format::ids::Oid;
 use stegodon_plan::node::ResultColumn;
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState, TypeCatalog, TypeContext};
-use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::auth::Peer;
 use crate::cluster::{Cluster, canceled};
 use crate::encode::{Format, OutputColumn, data_rows};
+use crate::lobby::Place;
 use crate::portal::Portal;
 use crate::run::{Outcome, Run};
 use crate::session::{Prepared, Session, Transaction};
-use crate::startup::{self, Peer};
-use crate::wire::{Severity, Wire, violation};
+use crate::socket::Socket;
+use crate::startup;
+use crate::statements::{PORTALS_MAX, aside, is_long};
+use crate::wire::{Incoming, Severity, Wire, violation};
 
-/// How long a client may take to say who it is (`authentication_timeout`).
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Serves one connection until it ends.
-pub(crate) async fn serve<S>(cluster: Arc<Cluster>, socket: S, peer: Peer)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
+/// Serves one connection until it ends. It has a place in the lobby until its client is known.
+pub(crate) async fn serve(cluster: Arc<Cluster>, socket: Socket, peer: Peer, place: Place) {
     let mut wire = Wire::new(socket);
-    match tokio::time::timeout(STARTUP_TIMEOUT, startup::start(&cluster, &mut wire, peer)).await {
+    let timeout_s = u64::try_from(cluster.settings().int("authentication_timeout")).unwrap_or(60);
+    // In a box of its own, which is gone when the client waits for years.
+    let start = Box::pin(startup::start(&cluster, &mut wire, peer));
+    match tokio::time::timeout(Duration::from_secs(timeout_s), start).await {
         Ok(Ok(Some(session))) => {
+            drop(place);
             let mut connection = Connection { wire, session };
             if let Err(error) = connection.run().await {
                 let _ = connection.wire.send_error(Severity::Fatal, &error);
@@ -67,19 +68,36 @@ impl Drop for Timeout {
     }
 }
 
-struct Connection<S> {
-    wire: Wire<S>,
+struct Connection {
+    wire: Wire<Socket>,
     session: Session,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+impl Connection {
     /// Serves messages. An error here ends the connection; errors of statements are answered inside.
     async fn run(&mut self) -> SqlResult<()> {
         self.ready().await?;
         // After an error in the extended protocol, everything up to Sync is skipped.
         let mut skipping = false;
         loop {
-            let Some(message) = self.wire.read().await? else { return Ok(()) };
+            // A client that sends and does not read is not answered without end.
+            self.wire.flush_if_full().await?;
+            let Some(incoming) = self.wire.read().await? else { return Ok(()) };
+            let message = match incoming {
+                Incoming::Message(message) => message,
+                Incoming::Refused { kind, error } => {
+                    // These two are answered whole; after others everything up to Sync is skipped.
+                    let is_simple = matches!(kind, b'Q' | b'F');
+                    if !skipping || kind == b'S' {
+                        self.error(&error)?;
+                        skipping = !is_simple && kind != b'S';
+                    }
+                    if !skipping {
+                        self.ready().await?;
+                    }
+                    continue;
+                }
+            };
             let result = match message {
                 PgWireFrontendMessage::Terminate(_) => return Ok(()),
                 PgWireFrontendMessage::Sync(_) => {
@@ -92,12 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 }
                 _ if skipping => Ok(()),
                 PgWireFrontendMessage::Query(query) => {
-                    let text = self.wire.text().map(|()| query.query);
-                    let result = match text {
-                        Ok(text) => self.simple(&text).await,
-                        Err(error) => Err(error),
-                    };
-                    if let Err(error) = result {
+                    if let Err(error) = self.simple(&query.query).await {
                         self.error(&error)?;
                         if is_fatal(&error) {
                             self.wire.flush().await?;
@@ -107,9 +120,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     self.ready().await?;
                     Ok(())
                 }
-                PgWireFrontendMessage::Parse(m) => self.wire.text().and_then(|()| {
+                PgWireFrontendMessage::Parse(m) => {
                     self.parse(m.name.unwrap_or_default(), &m.query, m.type_oids.into_iter().map(Oid).collect())
-                }),
+                }
                 PgWireFrontendMessage::Bind(m) => self.bind(
                     m.portal_name.unwrap_or_default(),
                     &m.statement_name.unwrap_or_default(),
@@ -174,14 +187,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn simple(&mut self, text: &str) -> SqlResult<()> {
         self.session.portals.remove("");
         self.session.begin_statement()?;
-        let statements = self.session.parse(text)?;
+        self.session.is_long = is_long(text.len());
+        let statements = aside(self.session.is_long, || self.session.parse(text))?;
         if statements.is_empty() {
             return self.wire.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
         }
-        for parsed in statements {
+        for raw in statements.iter() {
             self.session.begin_statement()?;
             let _timeout = Timeout::start(&self.session);
-            let run = Run::of(&mut self.session, parsed)?;
+            let run = aside(self.session.is_long, || Run::of(&mut self.session, Arc::clone(raw)))?;
             let outcome = run.start(&mut self.session, Vec::new()).await?;
             self.answer(outcome, &[], true, usize::MAX, "").await?;
             self.tell()?;
@@ -298,23 +312,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     fn parse(&mut self, name: String, text: &str, types: Vec<Oid>) -> SqlResult<()> {
         self.session.begin_statement()?;
-        if !name.is_empty() && self.session.prepared.contains_key(&name) {
+        if !name.is_empty() && self.session.prepared.contains(&name) {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message));
         }
-        let mut statements = self.session.parse(text)?;
+        let statements = aside(is_long(text.len()), || self.session.parse(text))?;
         if statements.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SyntaxError, message));
         }
-        let prepared = match statements.pop() {
+        let prepared = match statements.first() {
             None => None,
-            Some(parsed) => Some(Run::prepare(&mut self.session, parsed, types)?),
+            Some(raw) => Some(aside(is_long(text.len()), || Run::prepare(&mut self.session, Arc::clone(raw), types))?),
         };
-        match prepared {
-            Some(prepared) => self.session.prepared.insert(name, prepared),
-            None => self.session.prepared.insert(name, Arc::new(Prepared::empty())),
-        };
+        let prepared = prepared.unwrap_or_else(|| Arc::new(Prepared::empty()));
+        self.session.prepared.insert(name, prepared, text.len())?;
         self.wire.send(&PgWireBackendMessage::ParseComplete(ParseComplete::new()))
     }
 
@@ -361,6 +373,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if !portal.is_empty() && self.session.portals.contains_key(&portal) {
             return Err(SqlError::new(SqlState::DuplicateCursor, format!("cursor \"{portal}\" already exists")));
         }
+        if self.session.portals.len() >= PORTALS_MAX && !portal.is_empty() {
+            return Err(SqlError::new(SqlState::ProgramLimitExceeded, "too many portals"));
+        }
         let mut params: Vec<Option<Datum>> = Vec::with_capacity(values.len());
         for (i, (value, &ty)) in values.iter().zip(&prepared.param_types).enumerate() {
             let code = match formats {
@@ -385,6 +400,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn describe(&mut self, kind: u8, name: &str) -> SqlResult<()> {
+        if !matches!(kind, b'S' | b'P') {
+            return Err(violation(format!("invalid DESCRIBE message subtype {kind}")));
+        }
         let (prepared, formats) = if kind == b'S' {
             let prepared = self.statement(name)?;
             let types = prepared.param_types.iter().map(|t| t.0).collect();
@@ -426,6 +444,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let params = std::mem::take(&mut portal.params);
         let Some(prepared) = prepared else { return Err(violation("a portal without a statement".to_owned())) };
         self.session.begin_statement()?;
+        self.session.is_long = prepared.parsed.as_ref().is_some_and(|raw| is_long(raw.text_bytes()));
         let _timeout = Timeout::start(&self.session);
         let outcome = Run::of_prepared(&self.session, prepared)?.start(&mut self.session, params).await?;
         self.answer(outcome, &formats, false, max, name).await?;
@@ -433,10 +452,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn close(&mut self, kind: u8, name: &str) -> SqlResult<()> {
-        if kind == b'S' {
-            self.session.prepared.remove(name);
-        } else {
-            self.session.portals.remove(name);
+        match kind {
+            b'S' => {
+                self.session.prepared.remove(name);
+            }
+            b'P' => {
+                self.session.portals.remove(name);
+            }
+            other => return Err(violation(format!("invalid CLOSE message subtype {other}"))),
         }
         self.wire.send(&PgWireBackendMessage::CloseComplete(CloseComplete::new()))
     }

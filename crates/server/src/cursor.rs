@@ -7,6 +7,7 @@ use stegodon_types::{Datum, SqlError, SqlResult, SqlState};
 use crate::portal::{Portal, Rows};
 use crate::run::{Outcome, start_query};
 use crate::session::{Session, Transaction};
+use crate::statements::PORTALS_MAX;
 
 /// Runs one of the cursor statements.
 pub(crate) async fn run(
@@ -32,7 +33,10 @@ pub(crate) async fn run(
             if session.portals.contains_key(name) {
                 return Err(SqlError::new(SqlState::DuplicateCursor, format!("cursor \"{name}\" already exists")));
             }
-            let rows = start_query(session, query, params, true)?;
+            if session.portals.len() >= PORTALS_MAX {
+                return Err(SqlError::new(SqlState::ProgramLimitExceeded, "too many portals"));
+            }
+            let rows = start_query(session, query, params, true, None)?;
             let depth = session.savepoints.len();
             session.portals.insert(name.clone(), Portal::cursor(rows, depth));
             Ok(Outcome::Command("DECLARE CURSOR".to_owned()))

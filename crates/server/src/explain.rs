@@ -32,7 +32,7 @@ pub(crate) async fn explain(
     if options.analyze {
         let started = Instant::now();
         let columns = crate::run::query_columns(session, query);
-        let mut rows = Rows::of_plan(session, &planned, columns, params, true)?;
+        let mut rows = Rows::of_plan(session, &planned, columns.into(), params, true)?;
         while rows.next(usize::MAX).await?.is_some() {}
         counted.execution = rows.running().map(|r| Arc::clone(r.execution()));
         drop(rows);

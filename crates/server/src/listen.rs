@@ -8,9 +8,11 @@ use std::time::Duration;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 use tokio::net::{TcpListener, UnixListener};
 
+use crate::auth::Peer;
 use crate::cluster::Cluster;
 use crate::connection;
-use crate::startup::Peer;
+use crate::lobby::Lobby;
+use crate::socket::Socket;
 
 /// Where a server listens.
 #[derive(Debug)]
@@ -80,34 +82,68 @@ impl Drop for Endpoints {
 /// How long sessions have to end when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long nobody is let in when that has failed, for want of a file descriptor, say.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Connections that have not said who they are: so many more than those that may be there.
+const LOBBY_EXTRA: usize = 64;
+
 /// Serves connections until `stop` completes; then ends all sessions.
 pub async fn serve(cluster: Arc<Cluster>, endpoints: Endpoints, stop: impl Future<Output = ()>) {
+    raise_file_limit();
     let mut tasks = tokio::task::JoinSet::new();
+    let max_connections = usize::try_from(cluster.settings().int("max_connections")).unwrap_or(0);
+    let lobby = Lobby::new(max_connections + LOBBY_EXTRA);
+    let serve = |tasks: &mut tokio::task::JoinSet<()>, socket: Socket, peer: Peer| {
+        let place = lobby.enter(peer);
+        let number = place.number();
+        let task = tasks.spawn(connection::serve(Arc::clone(&cluster), socket, peer, place));
+        lobby.serves(number, task);
+    };
     let (unix, tcp) = (&endpoints.unix, &endpoints.tcp);
     tokio::pin!(stop);
     loop {
         tokio::select! {
             () = &mut stop => break,
-            accepted = accept_unix(unix), if !unix.is_empty() => {
-                if let Ok(socket) = accepted
-                    && let Ok(peer) = socket.peer_cred()
-                {
-                    tasks.spawn(connection::serve(Arc::clone(&cluster), socket, Peer::Local { uid: peer.uid() }));
+            accepted = accept_unix(unix), if !unix.is_empty() => match accepted {
+                Ok(socket) => {
+                    if let Ok(peer) = socket.peer_cred() {
+                        serve(&mut tasks, Socket::Unix(socket), Peer::Local { uid: peer.uid() });
+                    }
                 }
-            }
-            accepted = accept_tcp(tcp), if !tcp.is_empty() => {
-                if let Ok(socket) = accepted {
+                Err(error) => pause(&error).await,
+            },
+            accepted = accept_tcp(tcp), if !tcp.is_empty() => match accepted {
+                Ok(socket) => {
                     let _ = socket.set_nodelay(true);
-                    let is_loopback = socket.peer_addr().is_ok_and(|address| address.ip().is_loopback());
-                    tasks.spawn(connection::serve(Arc::clone(&cluster), socket, Peer::Remote { is_loopback }));
+                    // A client that has vanished without a word is noticed, after hours.
+                    let _ = rustix::net::sockopt::set_socket_keepalive(&socket, true);
+                    if let Ok(address) = socket.peer_addr() {
+                        serve(&mut tasks, Socket::Tcp(socket), Peer::Remote { ip: address.ip() });
+                    }
                 }
-            }
+                Err(error) => pause(&error).await,
+            },
             // Forget tasks that have ended.
             Some(_) = tasks.join_next() => {}
         }
     }
     cluster.cancel_all();
     let _ = tokio::time::timeout(GRACE, async { while tasks.join_next().await.is_some() {} }).await;
+}
+
+async fn pause(error: &std::io::Error) {
+    tracing::warn!("could not accept new connection: {error}");
+    tokio::time::sleep(PAUSE).await;
+}
+
+/// Each connection is a file: as many as the system lets us have.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!("could not raise the limit on open files: {error}");
+    }
 }
 
 async fn accept_unix(listeners: &[(PathBuf, UnixListener)]) -> std::io::Result<tokio::net::UnixStream> {

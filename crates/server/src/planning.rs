@@ -14,6 +14,10 @@ use stegodon_sql::Access;
 use stegodon_types::{Datum, SqlError, SqlResult};
 
 use crate::session::Session;
+use crate::statements::aside;
+
+/// More tables than this are not planned on a thread that serves sockets.
+const TABLES_MAX: usize = 8;
 
 /// Plans a query for these parameters.
 pub(crate) fn plan(
@@ -35,17 +39,17 @@ pub(crate) fn plan(
     };
     let opener = Opener { storage: session.cluster.storage(), view: &session.view, format: &format };
     let storage = Files { opener };
-    stegodon_plan::plan(
-        query,
-        PlanInput {
-            catalog: &session.view.catalog,
-            storage: &storage,
-            settings: &settings,
-            evaluate: &Folding { cx },
-            params: Some(params),
-            cursor,
-        },
-    )
+    let input = PlanInput {
+        catalog: &session.view.catalog,
+        storage: &storage,
+        settings: &settings,
+        evaluate: &Folding { cx },
+        params: Some(params),
+        cursor,
+    };
+    // What joins many tables takes long to plan, however short it is.
+    let is_long = session.is_long || query.range_table.len() > TABLES_MAX;
+    aside(is_long, || stegodon_plan::plan(query, input))
 }
 
 /// The cluster's files, as the planner asks for them.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use stegodon_buffer::StreamOptions;
+use stegodon_buffer::{DamagePolicy, StreamOptions};
 use stegodon_exec::{ExecutionOptions, Running};
-use stegodon_nodes::Query;
 use stegodon_plan::node::{PlannedStatement, ResultColumn};
 use stegodon_types::{Datum, SqlError, SqlResult};
 
@@ -79,30 +78,18 @@ enum Source {
 }
 
 impl Rows {
-    /// Starts a query.
-    pub(crate) fn start(
-        session: &Session,
-        query: &Query,
-        columns: Vec<ResultColumn>,
-        params: Vec<Option<Datum>>,
-        cursor: bool,
-    ) -> SqlResult<Self> {
-        let planned = planning::plan(session, query, &params, cursor)?;
-        Self::of_plan(session, &Arc::new(planned), columns, params, false)
-    }
-
     /// Starts a planned query.
     pub(crate) fn of_plan(
         session: &Session,
         planned: &Arc<PlannedStatement>,
-        columns: Vec<ResultColumn>,
+        columns: Arc<[ResultColumn]>,
         params: Vec<Option<Datum>>,
         instrument: bool,
     ) -> SqlResult<Self> {
         let running = stegodon_exec::start(planned, options(session, planned, params, instrument))?;
         let is_long = planned.root.estimate.total_cost > LONG_COST;
         let running = Source::Running(Some(Box::new(running)));
-        Ok(Self { columns: columns.into(), running, is_long, batch: None, taken: 0 })
+        Ok(Self { columns, running, is_long, batch: None, taken: 0 })
     }
 
     /// Rows that are there already.
@@ -185,6 +172,10 @@ fn options(
         io_combine_limit: positive("io_combine_limit").max(1),
         full: false,
     };
+    let damage = DamagePolicy {
+        zero_damaged_pages: settings.bool("zero_damaged_pages"),
+        ignore_checksum_failure: settings.bool("ignore_checksum_failure"),
+    };
     drop(settings);
     ExecutionOptions {
         storage: Arc::clone(session.cluster.storage()),
@@ -196,6 +187,8 @@ fn options(
         work_mem_bytes,
         hash_mem_bytes,
         stream,
+        damage,
+        warnings: Arc::clone(&session.page_warnings),
         instrument,
         nodes: planning::node_count(planned),
     }

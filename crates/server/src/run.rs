@@ -1,6 +1,7 @@
 //! Running one statement of a session: queries, and what PostgreSQL calls utility statements.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{LargeBinaryArray, RecordBatch};
@@ -9,11 +10,12 @@ use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, EvalContext, Evaluator};
 use stegodon_nodes::Query;
 use stegodon_plan::node::ResultColumn;
+use stegodon_sql::Statement;
 use stegodon_sql::statement::{DiscardTarget, TransactionModes, TransactionStatement};
-use stegodon_sql::{ParsedStatement, Statement};
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState, oids};
 
 use crate::explain;
+use crate::plans::{Kept, PlanSlot, Raw};
 use crate::portal::Rows;
 use crate::session::{Prepared, Session, Transaction};
 
@@ -41,8 +43,8 @@ pub struct Run {
 
 impl Run {
     /// A statement of a simple query.
-    pub fn of(session: &mut Session, parsed: ParsedStatement) -> SqlResult<Self> {
-        let prepared = Self::prepare(session, parsed, Vec::new())?;
+    pub fn of(session: &mut Session, raw: Arc<Raw>) -> SqlResult<Self> {
+        let prepared = Self::prepare(session, raw, Vec::new())?;
         if !prepared.param_types.is_empty() {
             return Err(SqlError::new(SqlState::UndefinedParameter, "there is no parameter $1"));
         }
@@ -56,11 +58,11 @@ impl Run {
     }
 
     /// Analyses a statement, unless the transaction has failed and it does not end it.
-    pub fn prepare(session: &mut Session, parsed: ParsedStatement, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
-        if session.transaction == Transaction::Failed && !parsed.ends_failed_transaction() {
+    pub fn prepare(session: &mut Session, raw: Arc<Raw>, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
+        if session.transaction == Transaction::Failed && !raw.parsed.ends_failed_transaction() {
             session.check_not_failed()?;
         }
-        session.prepare(parsed, types)
+        session.prepare(raw, types)
     }
 
     /// Fails in a failed transaction unless the statement ends it.
@@ -94,7 +96,7 @@ impl Run {
         let Some(statement) = &prepared.statement else { return Ok(Outcome::Empty) };
         match statement {
             Statement::Query(query) => {
-                let rows = start_query(session, query, params, false)?;
+                let rows = start_query(session, query, params, false, Some(&prepared.plan))?;
                 Ok(Outcome::Rows { rows, tag: "SELECT".to_owned(), counted: true })
             }
             Statement::Explain { options, statement } => {
@@ -114,7 +116,7 @@ impl Run {
             }
             Statement::SetConstraints => command("SET CONSTRAINTS"),
             Statement::Prepare { name, param_types, statement } => {
-                if session.prepared.contains_key(name) {
+                if session.prepared.contains(name) {
                     let message = format!("prepared statement \"{name}\" already exists");
                     return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message));
                 }
@@ -122,8 +124,10 @@ impl Run {
                     parsed: None,
                     statement: Some(statement.as_ref().clone()),
                     param_types: param_types.clone(),
+                    plan: Arc::default(),
                 };
-                session.prepared.insert(name.clone(), Arc::new(inner));
+                let text_bytes = prepared.parsed.as_ref().map_or(0, |raw| raw.text_bytes());
+                session.prepared.insert(name.clone(), Arc::new(inner), text_bytes)?;
                 command("PREPARE")
             }
             Statement::Execute { name, .. } => {
@@ -139,7 +143,7 @@ impl Run {
                 match name {
                     None => session.prepared.clear(),
                     Some(name) => {
-                        if session.prepared.remove(name).is_none() {
+                        if !session.prepared.remove(name) {
                             let message = format!("prepared statement \"{name}\" does not exist");
                             return Err(SqlError::new(SqlState::InvalidSqlStatementName, message));
                         }
@@ -206,13 +210,25 @@ pub(crate) fn start_query(
     query: &Query,
     params: Vec<Option<Datum>>,
     cursor: bool,
+    plan: Option<&PlanSlot>,
 ) -> SqlResult<Rows> {
+    let plan = plan.filter(|_| params.is_empty() && !cursor);
+    let circumstances = session.circumstances();
+    if let Some(kept) = plan.and_then(|plan| plan.find(circumstances, query)) {
+        session.has_queried = true;
+        return Rows::of_plan(session, &kept.planned, Arc::clone(&kept.columns), params, false);
+    }
     let format = session.format();
     let rewritten = stegodon_sql::rewrite(query.clone(), &session.analyze_context(&format))?;
     crate::planning::check_access(session, &rewritten.accesses)?;
     session.has_queried = true;
-    let columns = query_columns(session, query);
-    Rows::start(session, &rewritten.query, columns, params, cursor)
+    let columns: Arc<[ResultColumn]> = query_columns(session, query).into();
+    let planned = Arc::new(crate::planning::plan(session, &rewritten.query, &params, cursor)?);
+    if let Some(plan) = plan {
+        let (planned, columns, made) = (Arc::clone(&planned), Arc::clone(&columns), Instant::now());
+        plan.keep(Kept { circumstances, query: query.clone(), planned, columns, made });
+    }
+    Rows::of_plan(session, &planned, columns, params, false)
 }
 
 pub(crate) fn query_columns(session: &Session, query: &Query) -> Vec<ResultColumn> {
@@ -279,7 +295,7 @@ fn arguments(session: &Session, execute: &Prepared, inner: &Prepared) -> SqlResu
     let parsed = execute.parsed.as_ref().ok_or_else(|| SqlError::internal("EXECUTE inside a prepared statement"))?;
     let format = session.format();
     let cx = session.analyze_context(&format);
-    let args = stegodon_sql::analyze_arguments(parsed, cx, &inner.param_types)?;
+    let args = stegodon_sql::analyze_arguments(&parsed.parsed, cx, &inner.param_types)?;
     let info = session.info();
     let eval = EvalContext {
         catalog: &session.view.catalog,

@@ -8,19 +8,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use stegodon_buffer::PageWarning;
 use stegodon_catalog::rows::Role;
 use stegodon_catalog::settings::{Scope, Settings, Source};
 use stegodon_catalog::{Catalog, CatalogView};
 use stegodon_exec::CancelFlag;
 use stegodon_format::ids::Oid;
-use stegodon_sql::{AnalyzeContext, ParamTypes, ParsedStatement, Statement};
+use stegodon_sql::{AnalyzeContext, ParamTypes, Statement};
 use stegodon_types::settings::Encoding;
 use stegodon_types::{Datum, FormatSettings, SqlError, SqlResult, SqlState, TypeContext};
 
-use crate::cluster::{Cluster, now_us};
+use crate::cluster::{Cluster, KEY_BYTES, now_us};
 use crate::info::SessionInfo;
+use crate::plans::{Circumstances, PlanSlot, Raw};
 use crate::portal::Portal;
+use crate::statements::Statements;
 
 /// Where a session stands towards a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,17 +41,19 @@ pub enum Transaction {
 #[derive(Debug)]
 pub struct Prepared {
     /// Its text, which EXECUTE's arguments are read from; `None` inside a PREPARE.
-    pub parsed: Option<ParsedStatement>,
+    pub parsed: Option<Arc<Raw>>,
     /// What it is; `None` where there was no statement.
     pub statement: Option<Statement>,
     /// The types of its parameters.
     pub param_types: Vec<Oid>,
+    /// Its plan, where it has no parameters.
+    pub(crate) plan: Arc<PlanSlot>,
 }
 
 impl Prepared {
     /// An empty statement.
     pub(crate) fn empty() -> Self {
-        Self { parsed: None, statement: None, param_types: Vec::new() }
+        Self { parsed: None, statement: None, param_types: Vec::new(), plan: Arc::default() }
     }
 }
 
@@ -67,7 +72,7 @@ pub struct Session {
     pub(crate) encoding: Encoding,
     pub(crate) pid: i32,
     /// The key that cancels this session.
-    pub(crate) secret: i32,
+    pub(crate) secret: [u8; KEY_BYTES],
     pub(crate) cancel: Arc<CancelFlag>,
     pub(crate) transaction: Transaction,
     pub(crate) transaction_start_us: i64,
@@ -75,13 +80,23 @@ pub struct Session {
     pub(crate) has_queried: bool,
     /// Names of savepoints, the innermost last.
     pub(crate) savepoints: Vec<String>,
-    pub(crate) prepared: HashMap<String, Arc<Prepared>>,
+    pub(crate) prepared: Statements,
     pub(crate) portals: HashMap<String, Portal>,
     pub(crate) notices: Vec<Notice>,
+    /// What its queries did about damaged pages.
+    pub(crate) page_warnings: Arc<Mutex<Vec<PageWarning>>>,
+    /// The statement at hand has a long text.
+    pub(crate) is_long: bool,
+    /// The settings' digest, and the generation that it is of.
+    digest: Mutex<Option<(u64, u64)>>,
+    /// The last [`Session::format`], and what it was made from.
+    made_format: Mutex<Option<(u64, i64, Arc<FormatSettings>)>>,
 }
 
 /// The privilege bit of CONNECT (`ACL_CONNECT`).
 const CONNECT: u64 = 1 << 11;
+/// What marks a database whose DROP was interrupted (`DATCONNLIMIT_INVALID_DB`).
+const INVALID_DATABASE: i32 = -2;
 /// PostgreSQL's numbers of the encodings that are served.
 const UTF8: i32 = 6;
 const SQL_ASCII: i32 = 0;
@@ -110,8 +125,9 @@ impl Session {
             settings.set_at_start(name, value, Source::Client, None)?;
         }
         let cancel = Arc::new(CancelFlag::default());
-        let (pid, secret) = cluster.register(&cancel);
         let (path_source, view) = view(&catalog, &settings, role.oid)?;
+        // Last: what is registered is forgotten with the session.
+        let (pid, secret) = cluster.register(&cancel, &role, &catalog)?;
         Ok(Self {
             cluster: Arc::clone(cluster),
             view,
@@ -127,9 +143,13 @@ impl Session {
             transaction_start_us: now_us(),
             has_queried: false,
             savepoints: Vec::new(),
-            prepared: HashMap::new(),
+            prepared: Statements::default(),
             portals: HashMap::new(),
             notices: Vec::new(),
+            page_warnings: Arc::default(),
+            is_long: false,
+            digest: Mutex::default(),
+            made_format: Mutex::default(),
         })
     }
 
@@ -150,17 +170,49 @@ impl Session {
 
     /// Messages that have gathered for the client.
     pub fn take_notices(&mut self) -> Vec<Notice> {
+        let pages = std::mem::take(&mut *self.page_warnings.lock());
+        self.notices.extend(pages.iter().map(|warning| SqlError::new(PageWarning::STATE, warning.to_string())));
         std::mem::take(&mut self.notices)
     }
 
     /// The settings for reading and writing values, as they are now.
     pub fn format(&self) -> Arc<FormatSettings> {
-        Arc::new(self.settings.read().format_settings(self.encoding, self.transaction_start_us))
+        let settings = self.settings.read();
+        let mut made = self.made_format.lock();
+        let asked = (settings.generation(), self.transaction_start_us);
+        if let Some((generation, start_us, format)) = &*made
+            && asked == (*generation, *start_us)
+        {
+            return Arc::clone(format);
+        }
+        let format = match &*made {
+            // Only the clock has gone on.
+            Some((generation, _, last)) if *generation == asked.0 => {
+                FormatSettings { now_us: asked.1, ..FormatSettings::clone(last) }
+            }
+            _ => settings.format_settings(self.encoding, asked.1),
+        };
+        let format = Arc::new(format);
+        *made = Some((asked.0, asked.1, Arc::clone(&format)));
+        format
+    }
+
+    /// Who plans, under which settings.
+    pub(crate) fn circumstances(&self) -> Circumstances {
+        let settings = self.settings.read();
+        let mut known = self.digest.lock();
+        let digest = match *known {
+            Some((generation, digest)) if generation == settings.generation() => digest,
+            _ => settings.digest(),
+        };
+        *known = Some((settings.generation(), digest));
+        Circumstances { user: self.user.oid, settings: digest }
     }
 
     /// Parses the statements of a string.
-    pub fn parse(&self, sql: &str) -> SqlResult<Vec<ParsedStatement>> {
-        stegodon_sql::parse(sql)
+    pub fn parse(&self, sql: &str) -> SqlResult<Arc<[Arc<Raw>]>> {
+        let database = self.view.catalog.database().map_or(Oid::INVALID, |database| database.oid);
+        self.cluster.texts().parse(database, sql)
     }
 
     /// Begins a statement: outside a block, a transaction begins with it.
@@ -206,12 +258,13 @@ impl Session {
     }
 
     /// Analyses a statement; `types` are those given for its first parameters, 0 for one to be inferred.
-    pub fn prepare(&mut self, parsed: ParsedStatement, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
+    pub fn prepare(&mut self, raw: Arc<Raw>, types: Vec<Oid>) -> SqlResult<Arc<Prepared>> {
         let format = self.format();
         let cx = self.analyze_context(&format);
-        let analyzed = stegodon_sql::analyze(&parsed, cx, ParamTypes { types, variable: true })?;
+        let analyzed = stegodon_sql::analyze(&raw.parsed, cx, ParamTypes { types, variable: true })?;
         Ok(Arc::new(Prepared {
-            parsed: Some(parsed),
+            plan: Arc::clone(&raw.plan),
+            parsed: Some(raw),
             statement: Some(analyzed.statement),
             param_types: analyzed.param_types,
         }))
@@ -316,6 +369,11 @@ fn admit(catalog: &Catalog, role: &Role) -> SqlResult<Encoding> {
     if !role.can_login {
         let message = format!("role \"{}\" is not permitted to log in", role.name);
         return Err(SqlError::new(SqlState::InvalidAuthorizationSpecification, message));
+    }
+    if database.connection_limit == INVALID_DATABASE {
+        let message = format!("cannot connect to invalid database \"{}\"", database.name);
+        let error = SqlError::new(SqlState::ObjectNotInPrerequisiteState, message);
+        return Err(error.hint("Use DROP DATABASE to drop invalid databases."));
     }
     if !database.allow_connections {
         let message = format!("database \"{}\" is not currently accepting connections", database.name);

@@ -2,78 +2,71 @@
 
 use std::sync::Arc;
 
-use pgwire::messages::response::{GssEncResponse, SslResponse};
-use pgwire::messages::startup::{
-    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, PasswordMessageFamily, SecretKey,
-    Startup,
-};
-use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion, SslNegotiationMetaMessage};
+use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
 use stegodon_types::{SqlError, SqlResult, SqlState};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 
-use crate::cluster::{Cluster, now_us};
-use crate::scram::{self, Exchange, Verifier};
+use crate::auth::{self, Applicant, Peer};
+use crate::cluster::Cluster;
+use crate::packet::Packet;
 use crate::session::Session;
+use crate::socket::Socket;
+use crate::tls::{Channel, Tls};
 use crate::wire::{Wire, violation};
 
-/// Who is on the other end, as far as the socket says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Peer {
-    /// The Unix socket, from a process of this user.
-    Local { uid: u32 },
-    /// TCP, from this machine or another.
-    Remote { is_loopback: bool },
+/// The newest minor version of protocol 3 that is spoken. What 3.2 adds is longer keys for cancelling.
+const MINOR_MAX: u16 = 2;
+/// The key's length before 3.2.
+const SHORT_KEY_BYTES: usize = 4;
+/// Names are cut off behind so many bytes (`NAMEDATALEN`).
+const NAME_BYTES_MAX: usize = 63;
+/// How a TLS handshake begins.
+const HANDSHAKE: u8 = 0x16;
+
+/// What a client begins with.
+struct Startup {
+    minor: u16,
+    parameters: Vec<(String, String)>,
 }
 
-/// Takes a client in: encryption declined, cancel requests carried out, the startup packet answered. `None` where there is
-/// nothing to serve.
-pub(crate) async fn start<S>(cluster: &Arc<Cluster>, wire: &mut Wire<S>, peer: Peer) -> SqlResult<Option<Session>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    let startup = loop {
-        match wire.read().await? {
-            None => return Ok(None),
-            Some(PgWireFrontendMessage::SslNegotiation(kind)) => match kind {
-                SslNegotiationMetaMessage::PostgresSsl(_) => {
-                    wire.send(&PgWireBackendMessage::SslResponse(SslResponse::Refuse))?;
-                    wire.flush().await?;
-                }
-                SslNegotiationMetaMessage::PostgresGss(_) => {
-                    wire.send(&PgWireBackendMessage::GssEncResponse(GssEncResponse::Refuse))?;
-                    wire.flush().await?;
-                }
-                SslNegotiationMetaMessage::None => wire.negotiated(),
-            },
-            Some(PgWireFrontendMessage::CancelRequest(request)) => {
-                if let SecretKey::I32(secret) = request.secret_key {
-                    cluster.cancel(request.pid, secret);
-                }
-                return Ok(None);
-            }
-            Some(PgWireFrontendMessage::Startup(startup)) => break startup,
-            Some(_) => return Err(violation("expected a startup packet".to_owned())),
-        }
-    };
-    negotiate(wire, &startup)?;
-    let user = startup.parameters.get("user").cloned().unwrap_or_default();
-    if user.is_empty() {
-        return Err(SqlError::new(
-            SqlState::InvalidAuthorizationSpecification,
-            "no PostgreSQL user name specified in startup packet",
-        ));
+impl Startup {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().rev().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
-    let database = startup.parameters.get("database").filter(|d| !d.is_empty()).cloned().unwrap_or(user.clone());
-    authenticate(cluster, wire, peer, &user, &database).await?;
-    if startup.parameters.contains_key("replication") {
+}
+
+/// Takes a client in: encryption settled, cancel requests carried out, the startup packet answered. `None` where there is
+/// nothing to serve.
+pub(crate) async fn start(cluster: &Arc<Cluster>, wire: &mut Wire<Socket>, peer: Peer) -> SqlResult<Option<Session>> {
+    let mut channel = None;
+    if let Socket::Tcp(socket) = &wire.socket
+        && begins_with_handshake(socket).await
+    {
+        // Whoever begins so could not read an answer that is not encrypted.
+        let Some(tls) = cluster.tls() else { return Ok(None) };
+        let Some(made) = handshake(wire, tls, false).await else { return Ok(None) };
+        channel = Some(made);
+    }
+    let Some(startup) = negotiate(cluster, wire, &mut channel).await? else { return Ok(None) };
+    answer_version(wire, &startup)?;
+    let name = |name: &str| startup.get(name).filter(|n| !n.is_empty()).map(cut);
+    let user = name("user").ok_or_else(|| {
+        let message = "no PostgreSQL user name specified in startup packet";
+        SqlError::new(SqlState::InvalidAuthorizationSpecification, message)
+    })?;
+    let database = name("database").unwrap_or(user);
+    cluster.check_has_room()?;
+    // `database` means a connection to one, for its changes; anything else that is true, the log.
+    let replication = startup.get("replication").filter(|r| !matches!(*r, "false" | "off" | "no" | "0"));
+    let physical_replication = replication.is_some_and(|r| r != "database");
+    let applicant = Applicant { peer, channel: channel.as_ref(), user, database, physical_replication };
+    auth::authenticate(cluster, wire, &applicant).await?;
+    if replication.is_some() {
         return Err(SqlError::unsupported("a replication connection"));
     }
-    let limit = usize::try_from(cluster.settings().int("max_connections")).unwrap_or(100);
-    if cluster.session_count() >= limit {
-        return Err(SqlError::new(SqlState::TooManyConnections, "sorry, too many clients already"));
-    }
-    let options = options(&startup)?;
-    let connect = || Session::connect(cluster, &database, &user, &options);
+    let options = options(&startup.parameters)?;
+    let connect = || Session::connect(cluster, database, user, &options);
     // Catalogs may have to be read from disk.
     let session = tokio::task::block_in_place(connect)?;
     wire.send(&PgWireBackendMessage::Authentication(Authentication::Ok))?;
@@ -81,109 +74,123 @@ where
     for (name, value) in reported {
         wire.send(&PgWireBackendMessage::ParameterStatus(ParameterStatus::new(name.to_owned(), value)))?;
     }
-    let key = BackendKeyData::new(session.pid, SecretKey::I32(session.secret));
-    wire.send(&PgWireBackendMessage::BackendKeyData(key))?;
+    let key = session.secret;
+    let key = match key.first_chunk::<SHORT_KEY_BYTES>().filter(|_| startup.minor < 2) {
+        Some(short) => {
+            cluster.shorten_key(session.pid, SHORT_KEY_BYTES);
+            SecretKey::I32(i32::from_be_bytes(*short))
+        }
+        None => SecretKey::Bytes(bytes::Bytes::copy_from_slice(&key)),
+    };
+    wire.send(&PgWireBackendMessage::BackendKeyData(BackendKeyData::new(session.pid, key)))?;
     Ok(Some(session))
 }
 
-/// Agrees on protocol 3.0: what is asked beyond it is declined as the protocol says.
-fn negotiate<S>(wire: &mut Wire<S>, startup: &Startup) -> SqlResult<()>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    if startup.protocol_number_major != 3 {
-        return Err(SqlError::new(
-            SqlState::FeatureNotSupported,
-            format!(
-                "unsupported frontend protocol {}.{}: server supports 3.0 to 3.0",
-                startup.protocol_number_major, startup.protocol_number_minor
-            ),
-        ));
-    }
-    wire.started(ProtocolVersion::PROTOCOL3_0);
-    let unknown: Vec<String> = startup.parameters.keys().filter(|k| k.starts_with("_pq_.")).cloned().collect();
-    if startup.protocol_number_minor > 0 || !unknown.is_empty() {
-        let answer = NegotiateProtocolVersion::new(0, unknown);
-        wire.send(&PgWireBackendMessage::NegotiateProtocolVersion(answer))?;
-    }
-    Ok(())
+async fn begins_with_handshake(socket: &TcpStream) -> bool {
+    let mut first = [0];
+    matches!(socket.peek(&mut first).await, Ok(1)) && first == [HANDSHAKE]
 }
 
-/// DESIGN D10: the server's own user may connect over the Unix socket as anyone; others by a password. Passwords' proofs, and
-/// then data, would cross a network in the open: from another machine it is refused.
-async fn authenticate<S>(
-    cluster: &Arc<Cluster>,
-    wire: &mut Wire<S>,
-    peer: Peer,
-    user: &str,
-    database: &str,
-) -> SqlResult<()>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    match peer {
-        Peer::Local { uid } if uid == own_uid() || uid == 0 => return Ok(()),
-        Peer::Remote { is_loopback: false } => {
-            let message = "connections from another machine need encryption, which Stegodon does not offer yet";
-            return Err(SqlError::new(SqlState::InvalidAuthorizationSpecification, message));
+/// Encrypts the connection. `None` where the handshake failed: there is nothing to say, and nobody to say it to.
+async fn handshake(wire: &mut Wire<Socket>, tls: &Tls, requested: bool) -> Option<Channel> {
+    let Socket::Tcp(socket) = std::mem::replace(&mut wire.socket, Socket::Gone) else { return None };
+    match tls.accept(socket, requested).await {
+        Ok(stream) => {
+            let channel = tls.channel(&stream);
+            wire.socket = Socket::Tls(Box::new(stream));
+            Some(channel)
         }
-        Peer::Local { .. } | Peer::Remote { .. } => {}
-    }
-    let verifier = tokio::task::block_in_place(|| verifier(cluster, user, database));
-    wire.send(&PgWireBackendMessage::Authentication(Authentication::SASL(vec![scram::MECHANISM.to_owned()])))?;
-    let Some(first) = password_message(wire).await? else { return Err(gone()) };
-    let first = first.into_sasl_initial_response().map_err(|e| violation(e.to_string()))?;
-    if first.auth_method != scram::MECHANISM {
-        return Err(violation("client selected an invalid SASL authentication mechanism".to_owned()));
-    }
-    let first = first.data.ok_or_else(|| violation("expected SASL data".to_owned()))?;
-    let (exchange, answer) = Exchange::start(verifier, &first, &scram::random_text()?)?;
-    wire.send(&PgWireBackendMessage::Authentication(Authentication::SASLContinue(answer.into())))?;
-    let Some(last) = password_message(wire).await? else { return Err(gone()) };
-    let last = last.into_sasl_response().map_err(|e| violation(e.to_string()))?;
-    let Some(answer) = exchange.finish(&last.data)? else {
-        let message = format!("password authentication failed for user \"{user}\"");
-        return Err(SqlError::new(SqlState::InvalidPassword, message));
-    };
-    wire.send(&PgWireBackendMessage::Authentication(Authentication::SASLFinal(answer.into())))
-}
-
-/// What is known of a user's password: what the catalogs say, or what looks the same where there is none, or where it is past
-/// its time.
-fn verifier(cluster: &Cluster, user: &str, database: &str) -> Verifier {
-    // Whether the database exists is told only to who has a password.
-    let catalog = cluster.catalog(database).or_else(|_| cluster.catalog("template1"));
-    let role = catalog.ok().and_then(|c| c.role_by_name(user).cloned());
-    let valid = role.filter(|r| r.valid_until_us.is_none_or(|until_us| until_us > now_us()));
-    let known = valid.and_then(|r| Verifier::parse(r.password.as_deref()?));
-    known.unwrap_or_else(|| Verifier::pretended(cluster.secret(), user))
-}
-
-/// The next message of an authentication; `None` once the client is gone (to ask its user, say).
-async fn password_message<S>(wire: &mut Wire<S>) -> SqlResult<Option<PasswordMessageFamily>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    wire.flush().await?;
-    match wire.read().await? {
-        None => Ok(None),
-        Some(PgWireFrontendMessage::PasswordMessageFamily(message)) => Ok(Some(message)),
-        Some(_) => Err(violation("expected SASL response".to_owned())),
+        Err(error) => {
+            tracing::info!("could not accept SSL connection: {error}");
+            None
+        }
     }
 }
 
-fn gone() -> SqlError {
-    SqlError::new(SqlState::ConnectionException, "the client went away while it was asked for a password")
+/// Reads packets up to the one that begins. Each kind of encryption may be asked for once, and inside TLS none.
+async fn negotiate(
+    cluster: &Cluster,
+    wire: &mut Wire<Socket>,
+    channel: &mut Option<Channel>,
+) -> SqlResult<Option<Startup>> {
+    let (mut asked_tls, mut asked_gss) = (false, false);
+    loop {
+        let Some(packet) = wire.read_startup().await? else { return Ok(None) };
+        let (major, minor) = match packet {
+            Packet::Tls if !asked_tls => {
+                asked_tls = true;
+                let tls = cluster.tls().filter(|_| matches!(wire.socket, Socket::Tcp(_)));
+                wire.output().push(if tls.is_some() { b'S' } else { b'N' });
+                wire.flush().await?;
+                check_nothing_behind(wire, "SSL request")?;
+                if let Some(tls) = tls {
+                    asked_gss = true;
+                    *channel = handshake(wire, tls, true).await;
+                    if channel.is_none() {
+                        return Ok(None);
+                    }
+                }
+                continue;
+            }
+            Packet::Gss if !asked_gss => {
+                asked_gss = true;
+                wire.output().push(b'N');
+                wire.flush().await?;
+                check_nothing_behind(wire, "GSSAPI encryption request")?;
+                continue;
+            }
+            Packet::Cancel { pid, key } => {
+                cluster.cancel(pid, &key);
+                return Ok(None);
+            }
+            Packet::Startup { major: 3, minor, parameters } => return Ok(Some(Startup { minor, parameters })),
+            Packet::Startup { major, minor, .. } => (major, minor),
+            Packet::Tls => (1234, 5679),
+            Packet::Gss => (1234, 5680),
+        };
+        let message = format!("unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{MINOR_MAX}");
+        return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+    }
 }
 
-fn own_uid() -> u32 {
+/// What is sent behind a request for encryption, before its answer, is not encrypted, and would be taken for what is (CVE-2021-23214).
+fn check_nothing_behind(wire: &Wire<Socket>, request: &str) -> SqlResult<()> {
+    if !wire.has_input() {
+        return Ok(());
+    }
+    let detail = "This could be either a client-software bug or evidence of an attempted man-in-the-middle attack.";
+    Err(violation(format!("received unencrypted data after {request}")).detail(detail))
+}
+
+/// Says what of the protocol that is asked for is not spoken, if anything.
+fn answer_version(wire: &mut Wire<Socket>, startup: &Startup) -> SqlResult<()> {
+    let names = startup.parameters.iter().map(|(name, _)| name);
+    let unknown: Vec<String> = names.filter(|name| name.starts_with("_pq_.")).cloned().collect();
+    if startup.minor <= MINOR_MAX && unknown.is_empty() {
+        return Ok(());
+    }
+    // The whole version, although the protocol's description speaks of its minor part.
+    let version = (3 << 16) | i32::from(startup.minor.min(MINOR_MAX));
+    wire.send(&PgWireBackendMessage::NegotiateProtocolVersion(NegotiateProtocolVersion::new(version, unknown)))
+}
+
+/// A name as far as it counts.
+fn cut(name: &str) -> &str {
+    let mut end = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.get(..end).unwrap_or_default()
+}
+
+pub(crate) fn own_uid() -> u32 {
     std::fs::metadata("/proc/self").map_or(u32::MAX, |m| std::os::unix::fs::MetadataExt::uid(&m))
 }
 
 /// Settings of the startup packet: its own parameters, and `-c name=value` in `options`.
-fn options(startup: &Startup) -> SqlResult<Vec<(String, String)>> {
+fn options(parameters: &[(String, String)]) -> SqlResult<Vec<(String, String)>> {
     let mut options = Vec::new();
-    for (name, value) in &startup.parameters {
+    for (name, value) in parameters {
         match name.as_str() {
             "user" | "database" | "replication" => {}
             "options" => command_line(value, &mut options)?,

@@ -21,6 +21,7 @@ pub struct Analyzed {
 
 /// Analyses a statement: resolves its names, chooses its operators and functions, gives every expression a type.
 pub fn analyze(parsed: &ParsedStatement, cx: AnalyzeContext<'_>, params: ParamTypes) -> SqlResult<Analyzed> {
+    parsed.check_version(cx.catalog.version())?;
     with_stack(parsed.nesting, || {
         let mut analyzer = Analyzer::new(cx, &parsed.source, params);
         let statement = analyzer.statement(parsed.node())?;
@@ -38,6 +39,7 @@ pub fn analyze_arguments(parsed: &ParsedStatement, cx: AnalyzeContext<'_>, types
         },
         _ => return Err(SqlError::internal("no EXECUTE")),
     };
+    parsed.check_version(cx.catalog.version())?;
     with_stack(parsed.nesting, || {
         let mut analyzer = Analyzer::new(cx, &parsed.source, ParamTypes::default());
         analyzer.execute_arguments(&execute.name, &execute.params, types)

@@ -3,6 +3,7 @@
 use pg_query::{NodeEnum, protobuf as pb};
 use stegodon_catalog::Catalog;
 use stegodon_format::ids::Oid;
+use stegodon_format::version::Version;
 use stegodon_nodes::expr::{BoolExpr, BoolKind, Coalesce, Expr};
 use stegodon_nodes::query::{JoinExpr, JoinKind, JoinTree, Query, RangeTableEntry, RangeTableKind};
 use stegodon_types::{SqlError, SqlResult, SqlState};
@@ -243,6 +244,14 @@ impl Analyzer<'_> {
         let Some(NodeEnum::SelectStmt(select)) = s.subquery.as_ref().and_then(|n| n.node.as_ref()) else {
             return self.unsupported(None, "a subquery in FROM that is no SELECT");
         };
+        if s.alias.is_none() && self.catalog().version() < Version::V16 {
+            let (what, example) = match select.values_lists.is_empty() {
+                true => ("subquery", "For example, FROM (SELECT ...) [AS] foo."),
+                false => ("VALUES", "For example, FROM (VALUES ...) [AS] foo."),
+            };
+            let message = format!("{what} in FROM must have an alias");
+            return Err(SqlError::new(SqlState::SyntaxError, message).hint(example));
+        }
         let was_active = std::mem::replace(&mut self.state.lateral_active, s.lateral);
         let query = self.with_kind(ExprKind::FromSubselect, |a| a.subquery(select, true));
         self.state.lateral_active = was_active;

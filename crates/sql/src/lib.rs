@@ -59,6 +59,7 @@ mod sublink;
 mod target;
 mod typename;
 mod utility;
+mod versions;
 mod window;
 mod write_tags;
 

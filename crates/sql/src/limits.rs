@@ -11,6 +11,7 @@
 //!     EXCEPT JOIN
 //! ```
 
+use crate::versions::{Newer, newer};
 use pg_query::protobuf::{ScanToken, Token};
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -18,6 +19,9 @@ use stegodon_types::{SqlError, SqlResult, SqlState};
 pub const MAX_LENGTH_BYTES: usize = 64 << 20;
 /// The deepest nesting, as [`nesting`] estimates it.
 pub const MAX_NESTING: usize = 4000;
+
+/// The deepest nesting of comments: the scanner's time grows with its square.
+const MAX_COMMENT_NESTING: usize = 1000;
 
 /// The error for a statement that is too long or too deep.
 pub fn too_complex() -> SqlError {
@@ -76,11 +80,14 @@ pub fn nesting(tokens: &[ScanToken]) -> usize {
 }
 
 /// What the tokens of a statement say of it.
+#[derive(Default)]
 pub struct Checked {
     /// How deeply it may nest.
     pub nesting: usize,
     /// `$1a`: the grammar that we have reads it as two tokens, PostgreSQL's as an error.
     pub parameter_junk: Option<std::ops::Range<usize>>,
+    /// What older versions do not know.
+    pub newer: Vec<Newer>,
 }
 
 /// Fails with 54001 where the statement is too long or nested too deeply.
@@ -88,13 +95,34 @@ pub fn check(sql: &str) -> SqlResult<Checked> {
     if sql.len() > MAX_LENGTH_BYTES {
         return Err(too_complex());
     }
+    // Without a token pg_query would make a slice from a null pointer.
+    if sql.bytes().all(|byte| matches!(byte, b' ' | b'\t'..=b'\r')) {
+        return Ok(Checked { nesting: 0, parameter_junk: None });
+    }
+    if comments_nest_deeper(sql, MAX_COMMENT_NESTING) {
+        return Err(too_complex());
+    }
     // What the scanner rejects is reported by the parser, which scans it again and knows the position.
-    let Ok(tokens) = pg_query::scan_tokens(sql) else { return Ok(Checked { nesting: 0, parameter_junk: None }) };
+    let Ok(tokens) = pg_query::scan_tokens(sql) else { return Ok(Checked::default()) };
     let nesting = nesting(&tokens);
     if nesting > MAX_NESTING {
         return Err(too_complex());
     }
-    Ok(Checked { nesting, parameter_junk: parameter_junk(sql, &tokens) })
+    Ok(Checked { nesting, parameter_junk: parameter_junk(sql, &tokens), newer: newer(sql, &tokens) })
+}
+
+/// Whether comments lie deeper within one another, marks in strings being taken for comments' too.
+fn comments_nest_deeper(sql: &str, most: usize) -> bool {
+    let mut rest = sql.as_bytes();
+    let mut depth = 0_usize;
+    while let Some(at) = rest.windows(2).position(|pair| matches!(pair, b"/*" | b"*/")) {
+        depth = if rest.get(at) == Some(&b'/') { depth + 1 } else { depth.saturating_sub(1) };
+        if depth > most {
+            return true;
+        }
+        rest = rest.get(at + 2..).unwrap_or(&[]);
+    }
+    false
 }
 
 fn parameter_junk(sql: &str, tokens: &[ScanToken]) -> Option<std::ops::Range<usize>> {

@@ -4,8 +4,10 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use pg_query::NodeEnum;
+use stegodon_format::version::Version;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
+use crate::versions::Newer;
 use crate::{ffi, limits};
 
 /// One statement of a string, parsed but not analysed.
@@ -19,13 +21,15 @@ pub struct ParsedStatement {
     pub end: usize,
     /// How deeply it may nest; see [`limits::nesting`].
     pub nesting: usize,
+    newer: Arc<[Newer]>,
     /// The raw tree. Dropped with room to recurse.
     node: NodeEnum,
 }
 
 impl ParsedStatement {
-    pub(crate) fn new(source: Arc<str>, range: (usize, usize), nesting: usize, node: NodeEnum) -> Self {
-        Self { source, start: range.0, end: range.1, nesting, node }
+    /// What a version says of syntax newer than it, anywhere in the string: then none of its statements may run.
+    pub(crate) fn check_version(&self, version: Version) -> SqlResult<()> {
+        Newer::check(&self.newer, version)
     }
 
     /// The raw tree.
@@ -67,7 +71,7 @@ pub(crate) fn with_stack<T>(nesting: usize, f: impl FnOnce() -> T) -> T {
 
 /// Parses a string of statements.
 pub fn parse(sql: &str) -> SqlResult<Vec<ParsedStatement>> {
-    let limits::Checked { nesting, parameter_junk } = limits::check(sql)?;
+    let limits::Checked { nesting, parameter_junk, newer } = limits::check(sql)?;
     let input = CString::new(sql).map_err(|_| {
         SqlError::new(SqlState::CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": 0x00")
     })?;
@@ -82,13 +86,15 @@ pub fn parse(sql: &str) -> SqlResult<Vec<ParsedStatement>> {
         let message = format!("trailing junk after parameter at or near \"{near}\"");
         return Err(SqlError::new(SqlState::SyntaxError, message).at(position));
     }
+    let newer: Arc<[Newer]> = newer.into();
     let mut statements = Vec::with_capacity(parsed.stmts.len());
     for raw in parsed.stmts {
         let Some(node) = raw.stmt.and_then(|n| n.node) else { continue };
         let start = usize::try_from(raw.stmt_location).unwrap_or(0);
         let length = usize::try_from(raw.stmt_len).unwrap_or(0);
         let end = if length == 0 { sql.len() } else { start + length };
-        statements.push(ParsedStatement::new(Arc::clone(&source), (start, end), nesting, node));
+        let (source, newer) = (Arc::clone(&source), Arc::clone(&newer));
+        statements.push(ParsedStatement { source, start, end, nesting, newer, node });
     }
     Ok(statements)
 }

@@ -2,6 +2,7 @@
 
 use pg_query::{NodeEnum, protobuf as pb};
 use stegodon_format::ids::Oid;
+use stegodon_format::version::Version;
 use stegodon_nodes::Query;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -119,7 +120,13 @@ impl Analyzer<'_> {
             };
             let location = loc(d.location);
             let flag = || bool_option(d).map_err(|e| self.place(e, None));
-            match d.defname.as_str() {
+            let since = match d.defname.as_str() {
+                "generic_plan" => Version::V16,
+                "memory" | "serialize" => Version::V17,
+                _ => Version::V15,
+            };
+            let name = if self.catalog().version() < since { "" } else { d.defname.as_str() };
+            match name {
                 "analyze" => o.analyze = flag()?,
                 "verbose" => o.verbose = flag()?,
                 "costs" => o.costs = Some(flag()?),
@@ -151,11 +158,11 @@ impl Analyzer<'_> {
                         o.serialize = Some(value);
                     }
                 }
-                other => {
+                _ => {
                     return Err(self.error_at(
                         location,
                         SqlState::SyntaxError,
-                        format!("unrecognized EXPLAIN option \"{other}\""),
+                        format!("unrecognized EXPLAIN option \"{}\"", d.defname),
                     ));
                 }
             }

@@ -41,9 +41,9 @@ impl Database {
         let mut session = self.session.lock().await;
         let mut last = QueryRows::empty();
         session.begin_statement()?;
-        for parsed in session.parse(sql)? {
+        for raw in session.parse(sql)?.iter() {
             session.begin_statement()?;
-            let run = Run::of(&mut session, parsed).inspect_err(|_| session.failed());
+            let run = Run::of(&mut session, Arc::clone(raw)).inspect_err(|_| session.failed());
             let started = match run {
                 Ok(run) => run.start(&mut session, Vec::new()).await,
                 Err(e) => Err(e),

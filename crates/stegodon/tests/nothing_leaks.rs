@@ -98,7 +98,10 @@ async fn live(mut random: Random, sockets: Arc<Path>, port: u16, answers: Arc<An
                 let _ = client.simple_query("SELECT 1").await;
             }
             1 => {
-                client.batch_execute(&format!("SET statement_timeout = {}", 1 + random.below(25))).await.expect("a setting");
+                client
+                    .batch_execute(&format!("SET statement_timeout = {}", 1 + random.below(25)))
+                    .await
+                    .expect("a setting");
                 check(client.simple_query(query).await, true);
                 let _ = client.batch_execute("SET statement_timeout = 0").await;
                 client.batch_execute("SET statement_timeout = 0").await.expect("a setting");
@@ -177,7 +180,10 @@ fn mix(runs: u64) {
                 })
                 .collect();
             for client in clients {
-                tokio::time::timeout(PATIENCE, client).await.expect("no client waits for ever").expect("no client fails");
+                tokio::time::timeout(PATIENCE, client)
+                    .await
+                    .expect("no client waits for ever")
+                    .expect("no client fails");
             }
             // Sessions whose clients are gone notice it and end.
             let start = Instant::now();
@@ -195,7 +201,10 @@ fn mix(runs: u64) {
             }
         }
         let grown_kb = resident_kb().saturating_sub(settled_kb);
-        println!("{runs} runs of {CLIENTS} clients; resident {} kB, {grown_kb} kB more than after half of them", resident_kb());
+        println!(
+            "{runs} runs of {CLIENTS} clients; resident {} kB, {grown_kb} kB more than after half of them",
+            resident_kb()
+        );
         assert!(grown_kb < 64 << 10, "{grown_kb} kB more than after half of the runs");
         drop(stop);
         server.await.expect("the server stops");

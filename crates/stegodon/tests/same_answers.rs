@@ -8,10 +8,10 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
+use common::score::{Score, ask_file};
 use common::{Arena, load};
-use stegodon_testkit::{Difference, Duel, workspace_root};
+use stegodon_testkit::{Duel, workspace_root};
 
 /// How a scan is forced, as the sources do it.
 const SCANS: [(&str, &[&str]); 4] = [
@@ -21,53 +21,10 @@ const SCANS: [(&str, &[&str]); 4] = [
     ("bitmap", &["enable_seqscan", "enable_indexscan", "enable_indexonlyscan"]),
 ];
 
-#[derive(Default)]
-struct Score {
-    same: usize,
-    refused: Vec<Difference>,
-    wrong: Vec<Difference>,
-}
-
-impl Score {
-    fn ask(&mut self, duel: &mut Duel, sql: &str, ordered: bool) -> bool {
-        match duel.compare(sql, ordered) {
-            Ok(()) => self.same += 1,
-            Err(d) if d.refused => self.refused.push(*d),
-            Err(d) => self.wrong.push(*d),
-        }
-        self.wrong.is_empty()
-    }
-
-    /// Prints what was found and fails on wrong answers, or on more refusals than are known.
-    fn judge(&self, refusals_known: usize) {
-        println!("{} the same, {} refused, {} wrong", self.same, self.refused.len(), self.wrong.len());
-        for d in &self.refused {
-            println!("refused: {}\n    {}", d.sql, d.stegodon);
-        }
-        for d in &self.wrong {
-            println!("WRONG: {}\n    PostgreSQL: {}\n    Stegodon:   {}", d.sql, d.judge, d.stegodon);
-        }
-        assert!(self.wrong.is_empty(), "{} wrong answers", self.wrong.len());
-        let refused = self.refused.len();
-        assert!(refused <= refusals_known, "{refused} refusals, {refusals_known} are known");
-    }
-}
-
 fn set(duel: &mut Duel, off: &[&str], value: &str) {
     for name in off {
         duel.run(&format!("SET {name} = {value}"));
     }
-}
-
-/// Asks every line of a file, in one session.
-fn ask_file(duel: &mut Duel, file: &str) -> Score {
-    let text = std::fs::read_to_string(Path::new("testdata").join(file)).unwrap();
-    let mut score = Score::default();
-    for sql in text.lines().filter(|l| !l.is_empty() && !l.starts_with("--")) {
-        // A last ORDER BY over all of a query's rows makes the order part of the answer.
-        score.ask(duel, sql, sql.ends_with("-- ordered"));
-    }
-    score
 }
 
 #[test]

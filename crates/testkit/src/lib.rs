@@ -1,15 +1,17 @@
 //! For tests only: judges, clusters, and comparing answers.
 //!
 //! A tour: [`postgres`] is a real PostgreSQL of a version; [`demo_cluster`] a private copy of the committed fixture;
-//! [`Duel`] asks a judge and Stegodon the same question and says where they differ; [`fingerprint`] hashes a directory.
+//! [`hostile`] holds clients without manners; [`Duel`] asks a judge and Stegodon the same question and says where they differ; [`fingerprint`] hashes a directory.
 //! A test that cannot have its judge fails.
 //!
 //! The data-driven format of [`cases`]: an input, a line `----`, the expected text, an empty line.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up must fail")]
 
+pub mod damage;
 mod duel;
 mod files;
+pub mod hostile;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,7 @@
 //! The session settings that change how values are written and read.
 
+use stegodon_format::version::Version;
+
 /// `DateStyle`'s first part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DateStyle {
@@ -79,6 +81,8 @@ pub struct FormatSettings {
     pub encoding: Encoding,
     /// The transaction's start, in microseconds since 2000-01-01 UTC: what `'now'`, `'today'` and `current_timestamp` read.
     pub now_us: i64,
+    /// Whose answers are given: some types' texts mean something else to older versions.
+    pub version: Version,
 }
 
 impl Default for FormatSettings {
@@ -92,6 +96,7 @@ impl Default for FormatSettings {
             bytea_output: ByteaOutput::default(),
             encoding: Encoding::default(),
             now_us: 0,
+            version: Version::V18,
         }
     }
 }

@@ -98,3 +98,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn damaged_texts_are_counted_as_postgresql_counts() {
+    use stegodon_types::scalar::text::{char_count, char_prefix_len};
+    use stegodon_types::settings::Encoding::Utf8;
+    // What length() said of rows whose bytes were changed on disk.
+    let invalid = |text: &[u8]| char_count(Utf8, text).unwrap_err().message;
+    assert_eq!(char_count(Utf8, "äöü€".as_bytes()).unwrap(), 4);
+    assert_eq!(char_count(Utf8, b"fro\0en 200").unwrap(), 3);
+    assert_eq!(char_count(Utf8, b"fro\xe4en 300").unwrap(), 8);
+    assert_eq!(char_count(Utf8, b"fro\xb4en 400").unwrap(), 10);
+    assert_eq!(invalid(b"frozen 10\xe4"), "invalid byte sequence for encoding \"UTF8\": 0xe4");
+    assert_eq!(invalid(b"frozen 4\xf40"), "invalid byte sequence for encoding \"UTF8\": 0xf4 0x30");
+    assert_eq!(char_prefix_len(Utf8, b"frozen 4\xf40", 8).unwrap(), 8);
+    assert_eq!(char_prefix_len(Utf8, b"fro\xe4en 300", 4).unwrap(), 6);
+}

@@ -12,6 +12,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stegodon_format::paths::VERSION_FILE;
+use stegodon_format::version::Version;
+
 use super::store::FilePosition;
 use super::{Settings, Source};
 
@@ -249,6 +252,12 @@ impl Settings {
     /// Gives messages for the log.
     pub fn apply_data_directory(&mut self, dir: &Path) -> Vec<String> {
         let mut messages = Vec::new();
+        let version = std::fs::read(dir.join(VERSION_FILE)).ok().and_then(|b| Version::from_pg_version(&b).ok());
+        if let Some(version) = version
+            && let Err(e) = self.set_version(version)
+        {
+            messages.push(e.message);
+        }
         for name in ["postgresql.conf", "postgresql.auto.conf", "stegodon.conf"] {
             let mut entries = Entries::default();
             read_into(&dir.join(name), 0, false, &mut entries);

@@ -26,6 +26,7 @@ impl Settings {
             },
             encoding,
             now_us,
+            version: self.version(),
         }
     }
 }

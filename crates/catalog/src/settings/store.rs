@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use stegodon_format::version::Version;
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
 use super::{Context, Kind, Setting, Value, hooks, position, table, unrecognized};
@@ -125,10 +126,11 @@ pub struct SettingRow {
     pub position: Option<FilePosition>,
 }
 
-/// A session's settings. Cheap to clone from a template with the configuration files' values.
+/// A session's settings. Cheap to clone from a template with the configuration files' values, and small: what a session does
+/// not change it shares with the template.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    slots: Vec<Slot>,
+    slots: Vec<Arc<Slot>>,
     /// Settings that nobody declared, `prefix.name`, by their names in lower case.
     custom: HashMap<String, Held>,
     levels: Vec<HashMap<Key, Memory>>,
@@ -151,7 +153,7 @@ impl Settings {
                 // Defaults are checked by a test; a string is what remains.
                 let value = Value::parse(setting, setting.boot).unwrap_or_else(|_| Value::Text(setting.boot.into()));
                 let held = Held { value, source: Source::Default };
-                Slot { current: held.clone(), reset: held, position: None }
+                Arc::new(Slot { current: held.clone(), reset: held, position: None })
             })
             .collect();
         Self { slots, custom: HashMap::new(), levels: Vec::new(), generation: 0, reports: Vec::new() }
@@ -162,9 +164,22 @@ impl Settings {
         self.generation
     }
 
+    /// The version that the sessions' answers are of: the data directory's.
+    pub fn version(&self) -> Version {
+        let number = self.int("server_version_num");
+        Version::SUPPORTED.iter().copied().find(|v| i64::from(v.major()) == number / 10_000).unwrap_or_default()
+    }
+
+    /// Sets `server_version` and `server_version_num`.
+    pub fn set_version(&mut self, version: Version) -> SqlResult<()> {
+        let (major, minor) = (version.major(), version.minor());
+        self.set_internal("server_version", &format!("{major}.{minor}"))?;
+        self.set_internal("server_version_num", &(major * 10_000 + minor).to_string())
+    }
+
     fn slot(&self, name: &str) -> Option<(&'static Setting, &Slot)> {
         let place = position(name)?;
-        Some((table().get(place)?, self.slots.get(place)?))
+        Some((table().get(place)?, self.slots.get(place)?.as_ref()))
     }
 
     /// The value of a setting of the table.
@@ -294,6 +309,25 @@ impl Settings {
         hasher.finish()
     }
 
+    /// A digest of all settings but those that only say when to give up or what to call the session.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for (setting, slot) in table().iter().zip(&self.slots) {
+            let aside = matches!(
+                setting.name,
+                "application_name"
+                    | "statement_timeout"
+                    | "lock_timeout"
+                    | "transaction_timeout"
+                    | "client_min_messages"
+            ) || setting.name.starts_with("idle_");
+            if !aside {
+                slot.current.value.plain(setting).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
     /// Checks text for a setting and gives its value.
     fn checked(setting: &'static Setting, slot: &Slot, text: &str) -> SqlResult<Value> {
         let mut value = Value::parse(setting, text)?;
@@ -393,7 +427,7 @@ impl Settings {
 
     fn settle(&mut self, name: &str, held: Held, position_in_file: Option<FilePosition>) {
         let Some(place) = position(name) else { return };
-        let Some(slot) = self.slots.get_mut(place) else { return };
+        let Some(slot) = self.slots.get_mut(place).map(Arc::make_mut) else { return };
         slot.current = held.clone();
         slot.reset = held;
         slot.position = position_in_file;
@@ -420,7 +454,7 @@ impl Settings {
                 if let Some(slot) = self.slots.get_mut(*place)
                     && slot.current != held
                 {
-                    slot.current = held;
+                    Arc::make_mut(slot).current = held;
                     self.changed(*place);
                 }
             }

@@ -147,11 +147,8 @@ impl Running {
             let rows = self.scan.matches().get(self.next + visible.len()..end).unwrap_or(&[]);
             let Some(block) = self.map.vouch(rows, operator.map_blocks, visible) else { break };
             // PostgreSQL keeps its page of the map pinned from leaf to leaf, and counts it once.
-            let page = if self.last_map == Some(block) {
-                pool.read(files, Fork::VisibilityMap, block).await?
-            } else {
-                pool.read_counted(files, Fork::VisibilityMap, block, &self.io.counters).await?
-            };
+            let counted = self.last_map != Some(block);
+            let page = pool.read_map(files, Fork::VisibilityMap, block, &self.io.counters, counted).await?;
             self.last_map = Some(block);
             let latched = page.latch_shared();
             if !self.map.copy(block, latched.view())

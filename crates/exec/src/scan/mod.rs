@@ -46,7 +46,8 @@ pub(crate) struct ScanIo {
 
 impl ScanIo {
     pub(crate) fn new(execution: &Arc<Execution>, node: usize) -> Self {
-        Self { execution: Arc::clone(execution), node, counters: Arc::new(IoCounters::default()) }
+        let counters = Arc::new(IoCounters::with_policy(execution.damage));
+        Self { execution: Arc::clone(execution), node, counters }
     }
 }
 
@@ -55,6 +56,10 @@ impl Drop for ScanIo {
         if let Some(node) = self.execution.counters.node(self.node) {
             add(&node.hits, read(&self.counters.hits));
             add(&node.reads, read(&self.counters.pages_read));
+        }
+        let warnings = self.counters.take_warnings();
+        if !warnings.is_empty() {
+            self.execution.warnings.lock().extend(warnings);
         }
     }
 }

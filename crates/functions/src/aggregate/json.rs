@@ -1,5 +1,6 @@
 //! `json_agg`, `jsonb_agg`, `json_object_agg`, `jsonb_object_agg`.
 
+use stegodon_format::version::Version;
 use stegodon_types::json::jsonb::{Value, encode};
 use stegodon_types::json::print;
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState, ValueRef};
@@ -50,6 +51,13 @@ pub(super) fn binary_array(
     Ok(Some(Datum::bytes(out)))
 }
 
+fn null_name(cx: &EvalContext<'_>) -> SqlError {
+    if cx.settings.version < Version::V16 {
+        return SqlError::new(SqlState::InvalidParameterValue, "field name must not be null");
+    }
+    null_key()
+}
+
 /// `json_object_agg`: pairs in the order of the rows, of equal keys all.
 pub(super) fn object(
     cx: &EvalContext<'_>,
@@ -61,7 +69,7 @@ pub(super) fn object(
     let mut out = b"{ ".to_vec();
     for pair in values.chunks(2) {
         let [key, value] = pair else { break };
-        let key = maker.key(typed(info, 0, *key)?, null_key)?;
+        let key = maker.key(typed(info, 0, *key)?, || null_name(cx))?;
         if skip_nulls && value.is_none() {
             continue;
         }

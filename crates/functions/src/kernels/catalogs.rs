@@ -3,6 +3,7 @@
 use stegodon_catalog::Catalog;
 use stegodon_catalog::acl::privilege;
 use stegodon_catalog::lookup::PG_CATALOG;
+use stegodon_format::version::Version;
 use stegodon_types::{Oid, RegKind, SqlError, SqlResult, SqlState, TypeContext, ValueRef};
 
 use crate::adapt::*;
@@ -37,6 +38,19 @@ fn to_reg(call: &Call<'_>) -> SqlResult<Column> {
             _ => Err(SqlError::internal("a reg type is no number")),
         },
         Err(e) if matches!(e.state, SqlState::FeatureNotSupported | SqlState::InternalError) => Err(e),
+        // Before 16 only what is missing was NULL.
+        Err(e)
+            if call.cx.settings.version < Version::V16
+                && !matches!(
+                    e.state,
+                    SqlState::UndefinedTable
+                        | SqlState::UndefinedObject
+                        | SqlState::UndefinedFunction
+                        | SqlState::InvalidSchemaName
+                ) =>
+        {
+            Err(SqlError::unsupported("such a name, in a directory of version 15"))
+        }
         Err(_) => Ok(None),
     })
 }
@@ -56,7 +70,7 @@ fn described(call: &Call<'_>, shared: bool) -> SqlResult<Column> {
 }
 
 /// The privileges that a list like `SELECT, INSERT WITH GRANT OPTION` names; any one of them suffices.
-fn privileges(text: &[u8], known: &[(&str, u64)]) -> SqlResult<u64> {
+fn privileges(catalog: &Catalog, text: &[u8], known: &[(&str, u64)]) -> SqlResult<u64> {
     let text = string(text);
     let mut mask = 0;
     for word in text.split(',') {
@@ -65,12 +79,16 @@ fn privileges(text: &[u8], known: &[(&str, u64)]) -> SqlResult<u64> {
             Some(name) => (name.trim_end().to_owned(), true),
             None => (word.clone(), false),
         };
-        let bit = known.iter().find(|(n, _)| *n == name).map(|(_, bit)| *bit).ok_or_else(|| {
-            SqlError::new(
-                SqlState::InvalidParameterValue,
-                format!("unrecognized privilege type: \"{}\"", word_as_written(&text, &word)),
-            )
-        })?;
+        let since = if name == "MAINTAIN" { Version::V17 } else { Version::V15 };
+        let bit =
+            known.iter().find(|(n, _)| *n == name && catalog.version() >= since).map(|(_, bit)| *bit).ok_or_else(
+                || {
+                    SqlError::new(
+                        SqlState::InvalidParameterValue,
+                        format!("unrecognized privilege type: \"{}\"", word_as_written(&text, &word)),
+                    )
+                },
+            )?;
         mask |= if grant { bit << 32 } else { bit };
     }
     Ok(mask)
@@ -192,26 +210,26 @@ macro_rules! has_privilege {
     ($($on:ident [$nn:literal $no:literal $on_name:literal $oo:literal $n:literal $o:literal];)*) => {
         &[$(
             ($nn, |c| map3(c, |role: &[u8], object: &[u8], p: &[u8]| {
-                let (role, mask) = (role_named(c.cx.catalog, role)?, privileges(p, On::$on.known())?);
+                let (role, mask) = (role_named(c.cx.catalog, role)?, privileges(c.cx.catalog, p, On::$on.known())?);
                 Ok(On::$on.has(c.cx.catalog, role, On::$on.named(c, object)?, mask))
             })),
             ($no, |c| map3(c, |role: &[u8], object: u32, p: &[u8]| {
-                let (role, mask) = (role_named(c.cx.catalog, role)?, privileges(p, On::$on.known())?);
+                let (role, mask) = (role_named(c.cx.catalog, role)?, privileges(c.cx.catalog, p, On::$on.known())?);
                 Ok(On::$on.has(c.cx.catalog, role, Oid(object), mask))
             })),
             ($on_name, |c| map3(c, |role: u32, object: &[u8], p: &[u8]| {
                 let object = On::$on.named(c, object)?;
-                Ok(On::$on.has(c.cx.catalog, Oid(role), object, privileges(p, On::$on.known())?))
+                Ok(On::$on.has(c.cx.catalog, Oid(role), object, privileges(c.cx.catalog, p, On::$on.known())?))
             })),
             ($oo, |c| map3(c, |role: u32, object: u32, p: &[u8]| {
-                Ok(On::$on.has(c.cx.catalog, Oid(role), Oid(object), privileges(p, On::$on.known())?))
+                Ok(On::$on.has(c.cx.catalog, Oid(role), Oid(object), privileges(c.cx.catalog, p, On::$on.known())?))
             })),
             ($n, |c| map2(c, |object: &[u8], p: &[u8]| {
                 let object = On::$on.named(c, object)?;
-                Ok(On::$on.has(c.cx.catalog, c.cx.session.current_user(), object, privileges(p, On::$on.known())?))
+                Ok(On::$on.has(c.cx.catalog, c.cx.session.current_user(), object, privileges(c.cx.catalog, p, On::$on.known())?))
             })),
             ($o, |c| map2(c, |object: u32, p: &[u8]| {
-                let mask = privileges(p, On::$on.known())?;
+                let mask = privileges(c.cx.catalog, p, On::$on.known())?;
                 Ok(On::$on.has(c.cx.catalog, c.cx.session.current_user(), Oid(object), mask))
             })),
         )*]
@@ -234,7 +252,7 @@ fn has_role(catalog: &Catalog, member: Oid, role: Oid, privilege: &[u8]) -> SqlR
         let held = match word.trim().to_ascii_uppercase().as_str() {
             "MEMBER" => catalog.is_member_of_role(member, role),
             "USAGE" => catalog.has_privileges_of_role(member, role),
-            "SET" => catalog.can_set_role(member, role),
+            "SET" if catalog.version() >= Version::V16 => catalog.can_set_role(member, role),
             other if other.contains("WITH") => return Err(SqlError::unsupported("pg_has_role WITH ADMIN OPTION")),
             _ => {
                 return Err(SqlError::new(

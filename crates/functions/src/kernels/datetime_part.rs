@@ -1,6 +1,7 @@
 //! `extract`, `date_part` and `date_trunc`.
 
 use jiff::tz::TimeZone;
+use stegodon_format::version::Version;
 use stegodon_types::datetime::calendar::{EPOCH_JULIAN, UNIX_TO_EPOCH_S, from_julian, to_julian, weekday};
 use stegodon_types::datetime::tokens::{Reserved, Token, Unit, date_word, unit_word};
 use stegodon_types::datetime::{
@@ -280,8 +281,13 @@ fn interval_epoch(v: Interval) -> Part {
     Part::Decimal(exact, 6, float)
 }
 
-fn of_interval(word: &str, v: Interval) -> SqlResult<Part> {
+fn of_interval(call: &Call<'_>, word: &str, v: Interval) -> SqlResult<Part> {
     let asked = ask(word, "interval")?;
+    // Weeks, and quarters of negative intervals that are negative, came with 18.
+    let before_18 = call.cx.settings.version < Version::V18;
+    if before_18 && matches!(asked.field, Field::Unit(Unit::Week)) {
+        return Err(asked.unsupported());
+    }
     if !v.is_finite() {
         let positive = v == Interval::LATE;
         return match asked.field {
@@ -311,7 +317,7 @@ fn of_interval(word: &str, v: Interval) -> SqlResult<Part> {
         Unit::Day => i64::from(v.days),
         Unit::Week => i64::from(v.days / 7),
         Unit::Month => i64::from(v.months % 12),
-        Unit::Quarter if v.months >= 0 => i64::from(v.months % 12 / 3 + 1),
+        Unit::Quarter if v.months >= 0 || before_18 => i64::from(v.months % 12 / 3 + 1),
         Unit::Quarter => -i64::from(-(v.months % 12) / 3 + 1),
         Unit::Year => year,
         Unit::Decade => year / 10,
@@ -467,6 +473,11 @@ fn truncate(word: &str, at: i64, in_zone: Option<&TimeZone>) -> SqlResult<i64> {
     f.to_timestamp(west).ok_or_else(timestamp_range)
 }
 
+/// Before 18 an infinity was its own truncation, whatever the unit and zone.
+fn infinite_or(call: &Call<'_>, at: i64, truncated: impl FnOnce() -> SqlResult<i64>) -> SqlResult<i64> {
+    if call.cx.settings.version < Version::V18 && !timestamp::is_finite(at) { Ok(at) } else { truncated() }
+}
+
 fn truncate_interval(word: &str, v: Interval) -> SqlResult<Interval> {
     let Some(Token::Unit(unit)) = unit_word(word) else { return Err(unrecognized(word, "interval")) };
     let asked = Asked { field: Field::Unit(unit), word, type_name: "interval" };
@@ -520,15 +531,25 @@ pub(crate) static KERNELS: &[Entry] = &[
     (1384, |c| part_of(c, |u, v: i32| of_timestamp(u, super::datetime_math::date_to_timestamp(v)?, None))),
     (1385, |c| part_of(c, of_time_of_day)),
     (1273, |c| part_of(c, |u, v: &[u8]| of_timetz(u, timetz(v)?))),
-    (1172, |c| part_of(c, |u, v: &[u8]| of_interval(u, interval(v)?))),
+    (1172, |c| part_of(c, |u, v: &[u8]| of_interval(c, u, interval(v)?))),
     (6202, |c| extract(c, |u, v: i64| of_timestamp(u, v, None))),
     (6203, |c| extract(c, |u, v: i64| of_timestamp(u, v, Some(session_zone(c))))),
     (6199, |c| extract(c, of_date)),
     (6200, |c| extract(c, of_time_of_day)),
     (6201, |c| extract(c, |u, v: &[u8]| of_timetz(u, timetz(v)?))),
-    (6204, |c| extract(c, |u, v: &[u8]| of_interval(u, interval(v)?))),
-    (2020, |c| map2(c, |u: &[u8], v: i64| truncate(&downcase(u), v, None))),
-    (1217, |c| map2(c, |u: &[u8], v: i64| truncate(&downcase(u), v, Some(session_zone(c))))),
-    (1284, |c| map3(c, |u: &[u8], v: i64, z: &[u8]| truncate(&downcase(u), v, Some(&zone_named(c.cx, z)?)))),
-    (1218, |c| write2(c, |u: &[u8], v: &[u8], out| put(truncate_interval(&downcase(u), interval(v)?)?, out))),
+    (6204, |c| extract(c, |u, v: &[u8]| of_interval(c, u, interval(v)?))),
+    (2020, |c| map2(c, |u: &[u8], v: i64| infinite_or(c, v, || truncate(&downcase(u), v, None)))),
+    (1217, |c| map2(c, |u: &[u8], v: i64| infinite_or(c, v, || truncate(&downcase(u), v, Some(session_zone(c)))))),
+    (1284, |c| {
+        map3(c, |u: &[u8], v: i64, z: &[u8]| {
+            infinite_or(c, v, || truncate(&downcase(u), v, Some(&zone_named(c.cx, z)?)))
+        })
+    }),
+    (1218, |c| {
+        write2(c, |u: &[u8], v: &[u8], out| {
+            let v = interval(v)?;
+            let as_it_is = c.cx.settings.version < Version::V18 && !v.is_finite();
+            put(if as_it_is { v } else { truncate_interval(&downcase(u), v)? }, out)
+        })
+    }),
 ];

@@ -177,7 +177,7 @@ fn format(call: &Call<'_>) -> SqlResult<Column> {
             }
             let left = spec.minus || width < 0;
             let fill =
-                (width.unsigned_abs() as usize).saturating_sub(char_count(call.cx.settings.encoding, &formatted));
+                (width.unsigned_abs() as usize).saturating_sub(char_count(call.cx.settings.encoding, &formatted)?);
             if fill > 1 << 29 {
                 return Err(bad_format("number is out of range".into()));
             }

@@ -1,5 +1,6 @@
 //! Operators and functions of `json` and `jsonb`.
 
+use stegodon_format::version::Version;
 use stegodon_types::array::ArrayView;
 use stegodon_types::json::jsonb::{Value, encode};
 use stegodon_types::json::parse::{Kind, Node, parse};
@@ -292,9 +293,15 @@ fn cannot_cast(item: &Item<'_>, to: &str) -> SqlError {
     invalid(format!("cannot cast jsonb {what} to type {to}"))
 }
 
+/// Whether `null` casts to NULL: before 18 that was an error.
+fn null_casts(call: &Call<'_>) -> bool {
+    call.cx.settings.version >= Version::V18
+}
+
 /// A number for a cast; none for `null`.
-fn number_of(v: &[u8], to: &str) -> SqlResult<Option<Numeric>> {
+fn number_of(call: &Call<'_>, v: &[u8], to: &str) -> SqlResult<Option<Numeric>> {
     match root(v)? {
+        Item::Null if !null_casts(call) => Err(cannot_cast(&Item::Null, to)),
         Item::Null => Ok(None),
         Item::Number(payload) => Numeric::from_payload(payload).map(Some),
         other => Err(cannot_cast(&other, to)),
@@ -390,22 +397,22 @@ pub(crate) static JSONB: &[Entry] = &[
     // Casts.
     (3556, |c| {
         map1(c, |v: &[u8]| match root(v)? {
-            Item::Null => Ok(None),
+            Item::Null if null_casts(c) => Ok(None),
             Item::Bool(v) => Ok(Some(v)),
             other => Err(cannot_cast(&other, "boolean")),
         })
     }),
     (3449, |c| {
-        write1(c, |v: &[u8], out| match number_of(v, "numeric")? {
+        write1(c, |v: &[u8], out| match number_of(c, v, "numeric")? {
             Some(v) => v.write_payload(out).map(|()| true),
             None => Ok(false),
         })
     }),
-    (3450, |c| map1(c, |v: &[u8]| number_of(v, "smallint")?.map(|v| v.to_i16()).transpose())),
-    (3451, |c| map1(c, |v: &[u8]| number_of(v, "integer")?.map(|v| v.to_i32()).transpose())),
-    (3452, |c| map1(c, |v: &[u8]| number_of(v, "bigint")?.map(|v| v.to_i64()).transpose())),
-    (3453, |c| map1(c, |v: &[u8]| number_of(v, "real")?.map(|v| v.to_f32()).transpose())),
-    (2580, |c| map1(c, |v: &[u8]| number_of(v, "double precision")?.map(|v| v.to_f64()).transpose())),
+    (3450, |c| map1(c, |v: &[u8]| number_of(c, v, "smallint")?.map(|v| v.to_i16()).transpose())),
+    (3451, |c| map1(c, |v: &[u8]| number_of(c, v, "integer")?.map(|v| v.to_i32()).transpose())),
+    (3452, |c| map1(c, |v: &[u8]| number_of(c, v, "bigint")?.map(|v| v.to_i64()).transpose())),
+    (3453, |c| map1(c, |v: &[u8]| number_of(c, v, "real")?.map(|v| v.to_f32()).transpose())),
+    (2580, |c| map1(c, |v: &[u8]| number_of(c, v, "double precision")?.map(|v| v.to_f64()).transpose())),
 ];
 
 /// `json`.

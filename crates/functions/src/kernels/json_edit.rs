@@ -269,16 +269,19 @@ pub(crate) static KERNELS: &[Entry] = &[
     (5054, set_lax),
     (3304, |c| write2(c, |target: &[u8], steps: &[u8], out| edit(c, target, steps, None, Change::Delete, out))),
     (3262, |c| {
-        write2(c, |v: &[u8], in_arrays: bool, out| {
+        let strips = |v: &[u8], in_arrays: bool, out: &mut Vec<u8>| {
             let mut value = Value::of_container(&Container::new(v)?)?;
             strip(&mut value, in_arrays);
             encode(value, out)
-        })
+        };
+        // Before 18 it has one argument.
+        if c.args.len() == 1 { write1(c, |v: &[u8], out| strips(v, false, out)) } else { write2(c, strips) }
     }),
     (3261, |c| {
-        write2(c, |v: &[u8], in_arrays: bool, out| {
+        let strips = |v: &[u8], in_arrays: bool, out: &mut Vec<u8>| {
             strip_json(&parse(v, c.cx.settings.encoding, true)?, in_arrays, out);
-            Ok(())
-        })
+            Ok::<(), SqlError>(())
+        };
+        if c.args.len() == 1 { write1(c, |v: &[u8], out| strips(v, false, out)) } else { write2(c, strips) }
     }),
 ];

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use stegodon_format::version::Version;
 use stegodon_types::array::{ArrayView, Dimension};
 use stegodon_types::datetime::{date, timestamp};
 use stegodon_types::json::jsonb::{Value, encode};
@@ -372,6 +373,9 @@ fn build_object(call: &Call<'_>, binary: bool) -> SqlResult<Column> {
             let key = maker.key(typed(call, n, row)?, || {
                 if binary {
                     SqlError::new(SqlState::InvalidParameterValue, format!("argument {}: key must not be null", n + 1))
+                } else if call.cx.settings.version < Version::V16 {
+                    SqlError::new(SqlState::InvalidParameterValue, format!("argument {} cannot be null", n + 1))
+                        .hint("Object keys should be text.")
                 } else {
                     null_key()
                 }

@@ -32,11 +32,14 @@ mod money;
 mod network;
 mod number_format;
 pub mod numeric;
+mod pattern;
 pub(crate) mod range;
 pub mod regex;
 pub(crate) mod regexp;
 pub mod session;
 pub mod text;
+
+pub use pattern::Pattern;
 
 use crate::kernel::Entry;
 

@@ -56,12 +56,12 @@ pub(crate) fn chars(encoding: Encoding, text: &[u8]) -> impl Iterator<Item = &[u
     })
 }
 
-fn skip(encoding: Encoding, text: &[u8], n: usize) -> &[u8] {
-    text.get(char_prefix_len(encoding, text, n)..).unwrap_or_default()
+fn skip(encoding: Encoding, text: &[u8], n: usize) -> SqlResult<&[u8]> {
+    Ok(text.get(char_prefix_len(encoding, text, n)?..).unwrap_or_default())
 }
 
-fn first(encoding: Encoding, text: &[u8], n: usize) -> &[u8] {
-    text.get(..char_prefix_len(encoding, text, n)).unwrap_or_default()
+fn first(encoding: Encoding, text: &[u8], n: usize) -> SqlResult<&[u8]> {
+    Ok(text.get(..char_prefix_len(encoding, text, n)?).unwrap_or_default())
 }
 
 /// `substring(text from start for length)`; no length reaches to the end.
@@ -77,11 +77,11 @@ pub(crate) fn substring(encoding: Encoding, text: &[u8], start: i32, length: Opt
             Some(end) => Some((end - from).max(0) as usize),
         },
     };
-    let rest = skip(encoding, text, (from - 1) as usize);
-    Ok(match length {
-        None => rest,
+    let rest = skip(encoding, text, (from - 1) as usize)?;
+    match length {
+        None => Ok(rest),
         Some(n) => first(encoding, rest, n),
-    })
+    }
 }
 
 /// `overlay(text placing new from start for length)`.
@@ -102,7 +102,7 @@ fn position(call: &Call<'_>) -> SqlResult<Column> {
     map2(call, |text: &[u8], sought: &[u8]| {
         Ok(match memmem::find(text, sought) {
             None => 0,
-            Some(at) => char_count(encoding(call), text.get(..at).unwrap_or_default()) as i32 + 1,
+            Some(at) => char_count(encoding(call), text.get(..at).unwrap_or_default())? as i32 + 1,
         })
     })
 }
@@ -126,21 +126,21 @@ fn replace(call: &Call<'_>) -> SqlResult<Column> {
 }
 
 /// `left(text, n)`: all but the last |n| where n is negative.
-fn left(encoding: Encoding, text: &[u8], n: i32) -> &[u8] {
+fn left(encoding: Encoding, text: &[u8], n: i32) -> SqlResult<&[u8]> {
     if n >= 0 {
         return first(encoding, text, n as usize);
     }
-    let keep = char_count(encoding, text).saturating_sub(n.unsigned_abs() as usize);
+    let keep = char_count(encoding, text)?.saturating_sub(n.unsigned_abs() as usize);
     first(encoding, text, keep)
 }
 
 /// `right(text, n)`: all but the first |n| where n is negative.
-fn right(encoding: Encoding, text: &[u8], n: i32) -> &[u8] {
+fn right(encoding: Encoding, text: &[u8], n: i32) -> SqlResult<&[u8]> {
     let drop = match n {
         // Its negation is itself, and PostgreSQL drops nothing.
         i32::MIN => 0,
         n if n < 0 => n.unsigned_abs() as usize,
-        _ => char_count(encoding, text).saturating_sub(n as usize),
+        _ => char_count(encoding, text)?.saturating_sub(n as usize),
     };
     skip(encoding, text, drop)
 }
@@ -148,9 +148,9 @@ fn right(encoding: Encoding, text: &[u8], n: i32) -> &[u8] {
 /// `lpad` and `rpad`.
 fn pad(encoding: Encoding, text: &[u8], length: i32, fill: &[u8], front: bool, out: &mut Vec<u8>) -> SqlResult<()> {
     let length = length.max(0) as usize;
-    let have = char_count(encoding, text);
+    let have = char_count(encoding, text)?;
     if have >= length || fill.is_empty() {
-        out.extend_from_slice(first(encoding, text, length));
+        out.extend_from_slice(first(encoding, text, length)?);
         return Ok(());
     }
     let wanted = length - have;
@@ -162,11 +162,12 @@ fn pad(encoding: Encoding, text: &[u8], length: i32, fill: &[u8], front: bool, o
     if !front {
         out.extend_from_slice(text);
     }
-    let fill_chars = char_count(encoding, fill);
+    // A damaged text may have bytes and no characters.
+    let fill_chars = char_count(encoding, fill)?.max(1);
     for _ in 0..wanted / fill_chars {
         out.extend_from_slice(fill);
     }
-    out.extend_from_slice(first(encoding, fill, wanted % fill_chars));
+    out.extend_from_slice(first(encoding, fill, wanted % fill_chars)?);
     if front {
         out.extend_from_slice(text);
     }
@@ -332,13 +333,13 @@ fn append(out: &mut Vec<u8>, text: &[u8]) -> SqlResult<()> {
 
 /// Length and parts.
 pub(crate) static PARTS: &[Entry] = &[
-    (1257, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a) as i32))),
-    (1317, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a) as i32))),
-    (1369, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a) as i32))),
-    (1381, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a) as i32))),
-    (1318, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), trim_blanks(a)) as i32))),
-    (1367, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), trim_blanks(a)) as i32))),
-    (1372, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), trim_blanks(a)) as i32))),
+    (1257, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a)? as i32))),
+    (1317, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a)? as i32))),
+    (1369, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a)? as i32))),
+    (1381, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), a)? as i32))),
+    (1318, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), trim_blanks(a))? as i32))),
+    (1367, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), trim_blanks(a))? as i32))),
+    (1372, |c| map1(c, |a: &[u8]| Ok(char_count(encoding(c), trim_blanks(a))? as i32))),
     (1374, |c| map1(c, |a: &[u8]| Ok(a.len() as i32))),
     (1375, |c| map1(c, |a: &[u8]| Ok(a.len() as i32))),
     (1811, |c| map1(c, |a: &[u8]| Ok(a.len() as i32 * 8))),
@@ -349,11 +350,11 @@ pub(crate) static PARTS: &[Entry] = &[
     (1404, |c| write4(c, |a: &[u8], b: &[u8], s: i32, n: i32, out| overlay(encoding(c), a, b, s, n, out))),
     (1405, |c| {
         write3(c, |a: &[u8], b: &[u8], s: i32, out| {
-            overlay(encoding(c), a, b, s, char_count(encoding(c), b) as i32, out)
+            overlay(encoding(c), a, b, s, char_count(encoding(c), b)? as i32, out)
         })
     }),
-    (3060, |c| write2(c, |a: &[u8], n: i32, out| append(out, left(encoding(c), a, n)))),
-    (3061, |c| write2(c, |a: &[u8], n: i32, out| append(out, right(encoding(c), a, n)))),
+    (3060, |c| write2(c, |a: &[u8], n: i32, out| append(out, left(encoding(c), a, n)?))),
+    (3061, |c| write2(c, |a: &[u8], n: i32, out| append(out, right(encoding(c), a, n)?))),
     (2088, |c| {
         c.info.collation.for_equality().check_equality()?;
         write3(c, |a: &[u8], b: &[u8], n: i32, out| append(out, split_part(a, b, n)?))

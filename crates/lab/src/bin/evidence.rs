@@ -22,6 +22,8 @@ const FORCED: &str = "SET enable_seqscan = off; SET enable_indexscan = off";
 const BITMAP: &str = "SELECT * FROM bitmap_uniform WHERE (a BETWEEN -33 AND 10015) OFFSET 1000000";
 
 /// What is measured: settings, the query, how often it is run in one measurement, and the least ratio.
+///
+/// LIMIT 1 is to come no later than PostgreSQL's: one statement a message, so that each is a round trip, as a user waits for it.
 const CELLS: [(&str, &str, usize, f64); 9] = [
     ("", "SELECT count(*) FROM bitmap_uniform", 1, 3.0),
     ("SET enable_indexonlyscan = off", "SELECT count(*) FROM bitmap_uniform", 1, 3.0),
@@ -43,7 +45,12 @@ fn main() -> ExitCode {
     let run = || -> Outcome<bool> {
         let postgres = Engine::postgres(bin).start(judge.as_ref(), &SETTINGS)?;
         let stegodon = Engine::stegodon(program).start(directory.as_ref(), &SETTINGS)?;
-        let (rows, met) = speed(&postgres, &stegodon, pairs.parse()?)?;
+        let (mut rows, mut met) = speed(&postgres, &stegodon, pairs.parse()?)?;
+        drop(stegodon);
+        let (peak_kb, bound_kb) = memory(&Engine::stegodon(program), directory.as_ref())?;
+        println!("{peak_kb} kB at most for full scans of ten times shared_buffers, at most {bound_kb} wanted");
+        writeln!(rows, "\"shared_buffers = {SMALL_POOL}\",\"peak RssAnon + RssShmem in kB\",1,wanted {bound_kb},,{peak_kb}")?;
+        met &= peak_kb <= bound_kb;
         write(out.as_ref(), &postgres, &rows)?;
         Ok(met)
     };
@@ -81,8 +88,8 @@ fn speed(postgres: &Server, stegodon: &Server, pairs: usize) -> Outcome<(String,
         if ours != theirs {
             return Err(format!("the answers differ: {query}").into());
         }
-        let statement = vec![query; repeated].join("; ");
-        let measured = measure(pairs, || a.query(&statement).map(drop), || b.query(&statement).map(drop))?;
+        let run = |client: &mut Client| (0..repeated).try_for_each(|_| client.query(query).map(drop));
+        let measured = measure(pairs, || run(&mut a), || run(&mut b))?;
         let Some(found) = ratio(&measured) else { return Err("no pairs".into()) };
         met &= found.low >= least;
         println!(
@@ -103,6 +110,57 @@ fn speed(postgres: &Server, stegodon: &Server, pairs: usize) -> Outcome<(String,
         )?;
     }
     Ok((rows, met))
+}
+
+/// A tenth of the table, in PostgreSQL's unit and in kB.
+const SMALL_POOL: &str = "32MB";
+const SMALL_POOL_KB: u64 = 32 << 10;
+const FULL_SCANS: [&str; 4] = [
+    "SELECT count(*), sum(a), sum(b), min(c), max(c) FROM bitmap_uniform",
+    "SELECT count(*) FROM bitmap_linear WHERE b % 10 = 3",
+    "SELECT a, count(*) FROM bitmap_cyclic GROUP BY a ORDER BY 2 DESC, 1 LIMIT 1",
+    BITMAP,
+];
+
+/// The most memory that full scans take through a small pool, and what they may take: the pool, `work_mem` and 64 MB.
+fn memory(stegodon: &Engine, directory: &Path) -> Outcome<(u64, u64)> {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    let server = stegodon.start(directory, &[("shared_buffers", SMALL_POOL), ("work_mem", "4MB")])?;
+    let (done, peak_kb) = (AtomicBool::new(false), AtomicU64::new(0));
+    let pid = server.pid();
+    std::thread::scope(|scope| {
+        let watch = || {
+            while !done.load(Ordering::Relaxed) {
+                peak_kb.fetch_max(resident_kb(pid), Ordering::Relaxed);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
+        scope.spawn(watch);
+        let run = || -> Outcome<()> {
+            let mut client = Client::connect(&server, "demo", "postgres")?;
+            for settings in ["RESET ALL", FORCED, "RESET ALL; SET max_parallel_workers_per_gather = 0"] {
+                client.query(settings)?;
+                for query in FULL_SCANS {
+                    client.query(query)?;
+                }
+            }
+            Ok(())
+        };
+        let outcome = run();
+        done.store(true, Ordering::Relaxed);
+        outcome
+    })?;
+    Ok((peak_kb.into_inner(), SMALL_POOL_KB + (4 << 10) + (64 << 10)))
+}
+
+/// What a process has in memory of its own.
+fn resident_kb(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)
 }
 
 /// How many pages a query has to read.

@@ -5,7 +5,7 @@
 //!  for each element its length (i32, -1 for NULL) and its binary form; all big-endian
 //! ```
 
-use super::{ArrayView, Dimension, MAX_DIMENSIONS, build, declared_element, element_count, element_desc, to_datum};
+use super::{ArrayView, Dimension, MAX_DIMENSIONS, build, declared_element, element_count, printed_element, to_datum};
 use crate::ops::get;
 use crate::packed::Part;
 use crate::scalar::{exactly, message_too_short};
@@ -70,7 +70,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> SqlError {
 
 pub(super) fn binary_out(cx: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
     let view = ArrayView::parse(get::bytes(ty, v)?)?;
-    let element = element_desc(cx, &view)?;
+    let element = printed_element(cx, &view)?;
     out.extend_from_slice(&(view.dimensions().len() as i32).to_be_bytes());
     out.extend_from_slice(&i32::from(view.has_nulls()).to_be_bytes());
     out.extend_from_slice(&element.oid.0.to_be_bytes());

@@ -301,6 +301,16 @@ pub(crate) fn element_desc(cx: &TypeContext<'_>, view: &ArrayView<'_>) -> SqlRes
     cx.types.type_desc(view.element_type())
 }
 
+/// The same for printing, where PostgreSQL has another error for a type that is not there: the array is damaged.
+pub(crate) fn printed_element(cx: &TypeContext<'_>, view: &ArrayView<'_>) -> SqlResult<Arc<TypeDesc>> {
+    element_desc(cx, view).map_err(|error| match error.state {
+        SqlState::UndefinedObject => {
+            SqlError::new(SqlState::InternalError, format!("cache lookup failed for type {}", view.element_type()))
+        }
+        _ => error,
+    })
+}
+
 /// The element type that an array type declares.
 pub(crate) fn declared_element(cx: &TypeContext<'_>, ty: &TypeDesc) -> SqlResult<Arc<TypeDesc>> {
     match ty.kind {

@@ -1,6 +1,8 @@
 //! `{1,NULL,"a b"}`, `{{1,2},{3,4}}`, `[2:3]={a,b}`.
 
-use super::{ArrayView, Dimension, MAX_DIMENSIONS, MAX_ELEMENTS, build, declared_element, element_desc, to_datum};
+use stegodon_format::version::Version;
+
+use super::{ArrayView, Dimension, MAX_DIMENSIONS, MAX_ELEMENTS, build, declared_element, printed_element, to_datum};
 use crate::ops::get;
 use crate::packed::{Part, write_quoted};
 use crate::scalar::is_space;
@@ -12,7 +14,7 @@ pub(super) fn text_out(cx: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out
         out.extend_from_slice(b"{}");
         return Ok(());
     }
-    let element = element_desc(cx, &view)?;
+    let element = printed_element(cx, &view)?;
     let ops = crate::ops(&element)?;
     let part = Part::of(&element)?;
     let dimensions = view.dimensions();
@@ -257,7 +259,13 @@ pub(super) fn text_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], typmod: 
     let element = declared_element(cx, ty)?;
     let ops = crate::ops(&element)?;
     let mut reader = Reader { text, rest: text, delimiter: element.delimiter, element: Vec::new() };
-    let mut dimensions = reader.dimensions()?;
+    let before_17 = cx.settings.version < Version::V17;
+    let mut dimensions = reader.dimensions().map_err(|e| match e.state {
+        SqlState::ProgramLimitExceeded if before_17 && !e.message.starts_with("number of array dimensions") => {
+            SqlError::unsupported("such bounds of an array, in a directory older than 17")
+        }
+        _ => e,
+    })?;
     let specified = !dimensions.is_empty();
     if specified {
         if reader.first() != Some(b'=') {
@@ -350,6 +358,9 @@ pub(super) fn text_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], typmod: 
     }
     if !reader.rest.iter().all(|b| is_space(*b)) {
         return Err(reader.malformed("Junk after closing right brace."));
+    }
+    if values.is_empty() && before_17 && lengths.len() > 1 {
+        return Err(reader.unexpected(b'}'));
     }
     if values.is_empty() {
         return Ok(to_datum(super::empty(element.oid)));

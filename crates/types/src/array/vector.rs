@@ -82,7 +82,7 @@ fn oidvector_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], _: i32) -> Sql
         if rest.is_empty() {
             return vector(cx, ty, &values);
         }
-        let (oid, tail) = parse_oid_prefix(rest)?;
+        let (oid, tail) = parse_oid_prefix(cx.settings.version, rest)?;
         values.push(Datum::UInt32(oid));
         rest = tail;
     }

@@ -1,6 +1,7 @@
 //! From fields to a date and time, or to a time alone.
 
 use jiff::tz::TimeZone;
+use stegodon_format::version::Version;
 
 use super::DecodeError::{self, BadFormat, BadZone, FieldOverflow, Unsupported};
 use super::calendar::{from_julian, to_julian};
@@ -489,7 +490,29 @@ impl<'a> Decoder<'a> {
 
 /// Reads a date and time.
 pub(super) fn date_time(settings: &FormatSettings, text: &[u8], buffer: usize) -> Result<Decoded, DecodeError> {
-    Decoder::new(settings, false).date_time(&lex::fields(text, buffer)?)
+    let read = || Decoder::new(settings, false).date_time(&lex::fields(text, buffer)?);
+    if settings.version >= Version::V16 { read() } else { before_16(text, read()) }
+}
+
+/// What 15 reads. It knew no `+infinity`; `epoch` and `infinity` with more behind, or letters before a number
+/// (`y2000 m12 d31`), were something to it.
+fn before_16(text: &[u8], read: Result<Decoded, DecodeError>) -> Result<Decoded, DecodeError> {
+    match read {
+        Ok(_) if contains_word(text, b"+infinity") => Err(BadFormat),
+        Err(BadFormat)
+            if contains_word(text, b"epoch")
+                || contains_word(text, b"infinity")
+                || text.windows(2).any(|w| matches!(w, [a, b] if a.is_ascii_alphabetic() && b.is_ascii_digit())) =>
+        {
+            Err(Unsupported("this date or time, in a directory of version 15".to_owned()))
+        }
+        read => read,
+    }
+}
+
+/// Whether lower-case `word` is anywhere in a text, in either case.
+pub(super) fn contains_word(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|w| w.eq_ignore_ascii_case(word))
 }
 
 /// Reads a time of day.

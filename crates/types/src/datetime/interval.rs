@@ -1,8 +1,11 @@
 //! `interval`: months, days and microseconds, which do not convert into each other, but compare as if a month had 30
 //! days and a day 24 hours.
 
+use stegodon_format::version::Version;
+
 use std::cmp::Ordering;
 
+use super::decode::contains_word;
 use super::{DAY_US, DecodeError, HOUR_US, MINUTE_US, decode_interval, encode_interval, out_of_range};
 use crate::ops::get;
 use crate::scalar::message_too_short;
@@ -134,10 +137,28 @@ pub fn of(ty: &TypeDesc, v: ValueRef<'_>) -> SqlResult<Interval> {
     Interval::from_bytes(get::bytes(ty, v)?).ok_or_else(|| crate::ops::wrong_layout(ty))
 }
 
+/// Reads an interval. Before 17 there was no infinity, the values that are one now were finite, and units or `ago` might
+/// stand twice.
+fn read(settings: &crate::FormatSettings, text: &[u8], mask: i32) -> Result<Option<Interval>, DecodeError> {
+    if settings.version >= Version::V17 {
+        return decode_interval::interval(settings, text, mask);
+    }
+    if contains_word(text, b"infinity") {
+        return Err(DecodeError::BadFormat);
+    }
+    let words = text.split(|b| !b.is_ascii_alphabetic()).filter(|w| !w.is_empty()).count();
+    match decode_interval::interval(settings, text, mask) {
+        Ok(Some(value)) if value.is_finite() => Ok(Some(value)),
+        Err(DecodeError::BadFormat) if words < 2 => Err(DecodeError::BadFormat),
+        Err(e) if e != DecodeError::BadFormat => Err(e),
+        _ => Err(DecodeError::Unsupported("this interval, in a directory older than 17".to_owned())),
+    }
+}
+
 /// Reads an interval from text.
 pub fn parse(settings: &crate::FormatSettings, text: &[u8], typmod: i32) -> SqlResult<Interval> {
     let mask = if typmod >= 0 { typmod >> 16 & range::FULL } else { range::FULL };
-    let value = decode_interval::interval(settings, text, mask).map_err(|e| {
+    let value = read(settings, text, mask).map_err(|e| {
         let e = if e == DecodeError::FieldOverflow { DecodeError::IntervalOverflow } else { e };
         e.of("interval", text)
     })?;
@@ -145,7 +166,11 @@ pub fn parse(settings: &crate::FormatSettings, text: &[u8], typmod: i32) -> SqlR
 }
 
 fn text_out(cx: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
-    encode_interval::interval(&of(ty, v)?, cx.settings.interval_style, out);
+    let v = of(ty, v)?;
+    if cx.settings.version < Version::V17 && !v.is_finite() {
+        return Err(SqlError::unsupported("the greatest or least interval, in a directory older than 17"));
+    }
+    encode_interval::interval(&v, cx.settings.interval_style, out);
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Text, binary form and typmods.
 
+use stegodon_format::version::Version;
+
 use super::{DEC_DIGITS, DSCALE_MAX, NBASE, Number, Numeric, View, digits_of, overflow};
 use crate::ops::get;
 use crate::scalar::{exactly, invalid_syntax, is_space, message_too_short};
@@ -271,7 +273,13 @@ pub fn parse(text: &[u8]) -> SqlResult<Numeric> {
     if rest.iter().all(|b| is_space(*b)) { Ok(value) } else { Err(syntax()) }
 }
 
-pub(crate) fn text_in(_: &TypeContext<'_>, _: &TypeDesc, text: &[u8], typmod: i32) -> SqlResult<Datum> {
+pub(crate) fn text_in(cx: &TypeContext<'_>, _: &TypeDesc, text: &[u8], typmod: i32) -> SqlResult<Datum> {
+    // Underscores and other radices came with 16.
+    if cx.settings.version < Version::V16
+        && text.iter().any(|b| matches!(b, b'_' | b'x' | b'X' | b'o' | b'O' | b'b' | b'B'))
+    {
+        return Err(invalid_syntax("numeric", text));
+    }
     parse(text)?.apply_typmod(typmod)?.to_datum()
 }
 

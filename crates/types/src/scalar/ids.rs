@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 
 use stegodon_format::ids::{BlockNumber, Lsn, OffsetNumber, Tid};
+use stegodon_format::version::Version;
 
 use crate::ops::get;
 use crate::scalar::int::{IntError, write_unsigned};
 use crate::scalar::{exactly, invalid_syntax, is_space};
-use crate::{Collation, Datum, SqlResult, TypeContext, TypeDesc, TypeOps, ValueRef, hash, key};
+use crate::{Collation, Datum, SqlError, SqlResult, TypeContext, TypeDesc, TypeOps, ValueRef, hash, key};
 
 /// `oid`.
 pub static OID: TypeOps = TypeOps {
@@ -23,7 +24,7 @@ pub static OID: TypeOps = TypeOps {
 };
 
 /// `xid` and `cid`: equality only.
-pub static XID: TypeOps = TypeOps { compare: None, ..OID };
+pub static XID: TypeOps = TypeOps { text_in: xid_in, compare: None, ..OID };
 
 /// `xid8`.
 pub static XID8: TypeOps = TypeOps {
@@ -96,21 +97,29 @@ fn narrow(value: Result<u64, IntError>) -> Result<u32, IntError> {
 }
 
 /// The number at the start of a text, as an element of an `oidvector`, and what follows it.
-pub(crate) fn parse_oid_prefix(text: &[u8]) -> SqlResult<(u32, &[u8])> {
-    let (value, rest) = strtoul(text, true).ok_or_else(|| invalid_syntax("oid", text))?;
+pub(crate) fn parse_oid_prefix(version: Version, text: &[u8]) -> SqlResult<(u32, &[u8])> {
+    let (value, rest) = strtoul(text, version >= Version::V16).ok_or_else(|| invalid_syntax("oid", text))?;
     Ok((narrow(value).map_err(|e| e.of("oid", text))?, rest))
 }
 
 /// A whole text as a number.
-fn parse_whole(text: &[u8]) -> Result<u64, IntError> {
-    let (value, rest) = strtoul(text, true).ok_or(IntError::Syntax)?;
+fn parse_whole(text: &[u8], any_base: bool) -> Result<u64, IntError> {
+    let (value, rest) = strtoul(text, any_base).ok_or(IntError::Syntax)?;
     let value = value?;
     if rest.iter().all(|b| is_space(*b)) { Ok(value) } else { Err(IntError::Syntax) }
 }
 
-/// Reads an OID, or a number of a type that is read likewise.
-pub(crate) fn parse_u32(type_name: &str, text: &[u8]) -> SqlResult<u32> {
-    narrow(parse_whole(text)).map_err(|e| e.of(type_name, text))
+/// Reads an OID as `version` does: before 16 in decimal only.
+pub(crate) fn parse_oid(version: Version, text: &[u8]) -> SqlResult<u32> {
+    narrow(parse_whole(text, version >= Version::V16)).map_err(|e| e.of("oid", text))
+}
+
+/// What is not a number to 16 was some number to 15, which took what C's `strtoul` left it.
+fn lenient_before_16(cx: &TypeContext<'_>, e: IntError, type_name: &str, text: &[u8]) -> SqlError {
+    match cx.settings.version {
+        Version::V15 => SqlError::unsupported(format!("a text that is no {type_name}, in a directory of version 15")),
+        _ => e.of(type_name, text),
+    }
 }
 
 fn out32(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
@@ -118,8 +127,13 @@ fn out32(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>)
     Ok(())
 }
 
-fn in32(_: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], _: i32) -> SqlResult<Datum> {
-    parse_u32(&ty.name, text).map(Datum::UInt32)
+fn in32(cx: &TypeContext<'_>, _: &TypeDesc, text: &[u8], _: i32) -> SqlResult<Datum> {
+    parse_oid(cx.settings.version, text).map(Datum::UInt32)
+}
+
+fn xid_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], _: i32) -> SqlResult<Datum> {
+    let value = narrow(parse_whole(text, true));
+    value.map(Datum::UInt32).map_err(|e| lenient_before_16(cx, e, &ty.name, text))
 }
 
 pub(crate) fn send32(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
@@ -156,8 +170,8 @@ fn out64(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>)
     Ok(())
 }
 
-fn in64(_: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], _: i32) -> SqlResult<Datum> {
-    parse_whole(text).map(Datum::UInt64).map_err(|e| e.of(&ty.name, text))
+fn in64(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], _: i32) -> SqlResult<Datum> {
+    parse_whole(text, true).map(Datum::UInt64).map_err(|e| lenient_before_16(cx, e, &ty.name, text))
 }
 
 fn send64(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use stegodon_format::version::Version;
+
 use crate::ops::get;
 use crate::scalar::{exactly, invalid_syntax, is_space, value_out_of_range};
 use crate::{Collation, Datum, SqlError, SqlResult, TypeContext, TypeDesc, TypeOps, ValueRef, hash, key};
@@ -104,6 +106,36 @@ pub fn parse(text: &[u8], min: i64) -> Result<i64, IntError> {
     }
 }
 
+/// Reads an integer as `version` does: before 16 in decimal only, and a number beyond the range is that whatever follows.
+pub fn parse_as(version: Version, text: &[u8], min: i64) -> Result<i64, IntError> {
+    if version >= Version::V16 {
+        return parse(text, min);
+    }
+    let (sign, digits) = match text.get(text.iter().take_while(|b| is_space(**b)).count()..).unwrap_or_default() {
+        [b'-', tail @ ..] => (-1, tail),
+        [b'+', tail @ ..] => (1, tail),
+        all => (1, all),
+    };
+    let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
+    let (digits, rest) = digits.split_at_checked(end).unwrap_or_default();
+    if digits.is_empty() {
+        return Err(IntError::Syntax);
+    }
+    // Counted downwards: the least value has no negation.
+    let value = digits.iter().try_fold(0i64, |v, b| {
+        v.checked_mul(10).and_then(|v| v.checked_sub(i64::from(b - b'0'))).filter(|v| *v >= min)
+    });
+    let value = value.ok_or(IntError::Range)?;
+    if !rest.iter().all(|b| is_space(*b)) {
+        return Err(IntError::Syntax);
+    }
+    match sign {
+        -1 => Ok(value),
+        _ if value == min => Err(IntError::Range),
+        _ => Ok(-value),
+    }
+}
+
 /// Appends an integer's decimal digits.
 pub fn write(v: i64, out: &mut Vec<u8>) {
     if v < 0 {
@@ -151,8 +183,8 @@ macro_rules! integer {
                 Ok(())
             }
 
-            fn text_in(_: &TypeContext<'_>, _: &TypeDesc, text: &[u8], _: i32) -> SqlResult<Datum> {
-                let v = parse(text, i64::from(<$t>::MIN)).map_err(|e| e.of($name, text))?;
+            fn text_in(cx: &TypeContext<'_>, _: &TypeDesc, text: &[u8], _: i32) -> SqlResult<Datum> {
+                let v = parse_as(cx.settings.version, text, i64::from(<$t>::MIN)).map_err(|e| e.of($name, text))?;
                 Ok(Datum::$variant(v as $t))
             }
 

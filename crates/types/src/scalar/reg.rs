@@ -2,7 +2,7 @@
 
 use crate::desc::RegKind;
 use crate::ops::get;
-use crate::scalar::ids::{OID, parse_u32};
+use crate::scalar::ids::{OID, parse_oid};
 use crate::scalar::int::write_unsigned;
 use crate::{Datum, Oid, SqlError, SqlResult, TypeContext, TypeDesc, TypeOps, ValueRef, oids};
 
@@ -51,7 +51,7 @@ fn text_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], _: i32) -> SqlResul
         return Ok(Datum::UInt32(0));
     }
     if !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
-        return parse_u32("oid", text).map(Datum::UInt32);
+        return parse_oid(cx.settings.version, text).map(Datum::UInt32);
     }
     if matches!(ty.oid, oids::REGOPER | oids::REGOPERATOR) && text == b"0" {
         return Ok(Datum::UInt32(0));

@@ -10,6 +10,8 @@ use crate::scalar::exactly;
 use crate::settings::Encoding;
 use crate::{Collation, Datum, SqlError, SqlResult, SqlState, TypeContext, TypeDesc, TypeOps, ValueRef, hash, key};
 
+/// The longest `n` of `char(n)`.
+const LENGTH_MAX: usize = 10_485_760;
 /// What a varlena typmod of a character type has on top of the length.
 pub const TYPMOD_HEADER: i32 = 4;
 /// Bytes of a `name`, its NUL included.
@@ -67,7 +69,10 @@ pub static CHAR: TypeOps = TypeOps {
 };
 
 fn text_out(_: &TypeContext<'_>, ty: &TypeDesc, v: ValueRef<'_>, out: &mut Vec<u8>) -> SqlResult<()> {
-    out.extend_from_slice(get::bytes(ty, v)?);
+    let bytes = get::bytes(ty, v)?;
+    // No valid text has a NUL. Of a damaged one PostgreSQL prints what a C string has.
+    let printed = std::ffi::CStr::from_bytes_until_nul(bytes).map_or(bytes, std::ffi::CStr::to_bytes);
+    out.extend_from_slice(printed);
     Ok(())
 }
 
@@ -88,18 +93,17 @@ pub fn validate(encoding: Encoding, text: &[u8]) -> SqlResult<()> {
         Encoding::SqlAscii => ("SQL_ASCII", text.iter().position(|b| *b == 0)),
     };
     let Some(at) = at else { return Ok(()) };
-    let first = text.get(at).copied().unwrap_or_default();
-    let want = match first {
-        0xC0..=0xDF => 2,
-        0xE0..=0xEF => 3,
-        0xF0..=0xF7 => 4,
-        _ => 1,
-    };
-    let bytes: Vec<String> = text.iter().skip(at).take(want).map(|b| format!("0x{b:02x}")).collect();
-    Err(SqlError::new(
+    Err(invalid_bytes(name, text.get(at..).unwrap_or_default()))
+}
+
+/// The error for bytes of which the first character is none.
+fn invalid_bytes(encoding: &str, rest: &[u8]) -> SqlError {
+    let want = rest.first().map_or(1, |lead| char_len(*lead));
+    let bytes: Vec<String> = rest.iter().take(want).map(|b| format!("0x{b:02x}")).collect();
+    SqlError::new(
         SqlState::CharacterNotInRepertoire,
-        format!("invalid byte sequence for encoding \"{name}\": {}", bytes.join(" ")),
-    ))
+        format!("invalid byte sequence for encoding \"{encoding}\": {}", bytes.join(" ")),
+    )
 }
 
 fn text_recv(cx: &TypeContext<'_>, _: &TypeDesc, bytes: &[u8], _: i32) -> SqlResult<Datum> {
@@ -112,14 +116,47 @@ fn starts_char(encoding: Encoding, b: u8) -> bool {
     encoding == Encoding::SqlAscii || b & 0xC0 != 0x80
 }
 
+/// How many bytes the character that starts with `lead` has, as PostgreSQL reckons: bytes that start none count for one.
+const fn char_len(lead: u8) -> usize {
+    match lead {
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xF7 => 4,
+        _ => 1,
+    }
+}
+
+/// Where the first `chars` characters end, and how many there are. As in PostgreSQL a text ends at a NUL, which only a
+/// damaged one has, and must not end within a character.
+fn walk(encoding: Encoding, text: &[u8], chars: usize) -> SqlResult<(usize, usize)> {
+    if encoding == Encoding::SqlAscii {
+        let end = chars.min(text.len());
+        return Ok((end, end));
+    }
+    if text.is_ascii() && !text.contains(&0) {
+        let end = chars.min(text.len());
+        return Ok((end, end));
+    }
+    let (mut at, mut count) = (0, 0);
+    while count < chars {
+        let Some(&lead) = text.get(at).filter(|lead| **lead != 0) else { break };
+        let end = at + char_len(lead);
+        if end > text.len() {
+            return Err(invalid_bytes("UTF8", text.get(at..).unwrap_or_default()));
+        }
+        (at, count) = (end, count + 1);
+    }
+    Ok((at, count))
+}
+
 /// How many characters the bytes are.
-pub fn char_count(encoding: Encoding, text: &[u8]) -> usize {
-    text.iter().filter(|b| starts_char(encoding, **b)).count()
+pub fn char_count(encoding: Encoding, text: &[u8]) -> SqlResult<usize> {
+    walk(encoding, text, usize::MAX).map(|(_, count)| count)
 }
 
 /// How many bytes the first `chars` characters take.
-pub fn char_prefix_len(encoding: Encoding, text: &[u8], chars: usize) -> usize {
-    text.iter().enumerate().filter(|(_, b)| starts_char(encoding, **b)).nth(chars).map_or(text.len(), |(at, _)| at)
+pub fn char_prefix_len(encoding: Encoding, text: &[u8], chars: usize) -> SqlResult<usize> {
+    walk(encoding, text, chars).map(|(end, _)| end)
 }
 
 /// The longest prefix of at most `max` bytes that ends between characters.
@@ -148,7 +185,7 @@ pub fn apply_varchar(encoding: Encoding, text: &[u8], typmod: i32, explicit: boo
     if text.len() <= limit {
         return Ok(text);
     }
-    let (kept, excess) = text.split_at(char_prefix_len(encoding, text, limit));
+    let (kept, excess) = text.split_at(char_prefix_len(encoding, text, limit)?);
     if !explicit && excess.iter().any(|b| *b != b' ') {
         return Err(too_long("character varying", limit));
     }
@@ -161,13 +198,17 @@ pub fn apply_bpchar(encoding: Encoding, text: &[u8], typmod: i32, explicit: bool
         return Ok(text.to_vec());
     }
     let limit = (typmod - TYPMOD_HEADER) as usize;
-    let chars = char_count(encoding, text);
+    let chars = char_count(encoding, text)?;
     if chars <= limit {
+        if limit > LENGTH_MAX {
+            // No declaration makes such a length; a damaged catalog may.
+            return Err(SqlError::new(SqlState::InternalError, format!("invalid memory alloc request size {limit}")));
+        }
         let mut padded = text.to_vec();
         padded.resize(text.len() + (limit - chars), b' ');
         return Ok(padded);
     }
-    let (kept, excess) = text.split_at(char_prefix_len(encoding, text, limit));
+    let (kept, excess) = text.split_at(char_prefix_len(encoding, text, limit)?);
     if !explicit && excess.iter().any(|b| *b != b' ') {
         return Err(too_long("character", limit));
     }
