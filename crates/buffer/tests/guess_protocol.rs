@@ -33,7 +33,6 @@ enum Step {
     WriteTag,
     Start,
     Arrive,
-    EndOfRead,
     Done,
 }
 
@@ -115,13 +114,9 @@ impl Model {
                 model.word = Word { valid: false, tagged: true, used: 1, pins: 2 };
                 Step::Arrive
             }
+            // The read's pin goes at once, the reader's later.
             Step::Arrive => {
-                model.word.valid = true;
-                Step::EndOfRead
-            }
-            // The read's pin and the reader's.
-            Step::EndOfRead => {
-                model.word.pins -= 1;
+                model.word = Word { valid: true, pins: word.pins - 1, ..word };
                 Step::GiveUp
             }
             Step::Done => return None,
