@@ -97,7 +97,7 @@ pub fn check(sql: &str) -> SqlResult<Checked> {
     }
     // Without a token pg_query would make a slice from a null pointer.
     if sql.bytes().all(|byte| matches!(byte, b' ' | b'\t'..=b'\r')) {
-        return Ok(Checked { nesting: 0, parameter_junk: None });
+        return Ok(Checked::default());
     }
     if comments_nest_deeper(sql, MAX_COMMENT_NESTING) {
         return Err(too_complex());

@@ -29,7 +29,8 @@ fn psql(server: &Server, sql: &str) -> String {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     // Where in PostgreSQL's source it was said, and what a read of several blocks adds.
-    let said = said.lines().filter(|l| !l.starts_with("LOCATION") && !l.starts_with("HINT") && !l.starts_with("DETAIL"));
+    let said =
+        said.lines().filter(|l| !l.starts_with("LOCATION") && !l.starts_with("HINT") && !l.starts_with("DETAIL"));
     said.map(|l| l.to_owned() + "\n").collect()
 }
 
@@ -49,8 +50,14 @@ fn damaged_pages_can_be_read_around() {
     for (settings, query) in [
         ("", "SELECT count(*) FROM bitmap_uniform WHERE ctid < '(5,0)'"),
         ("SET ignore_checksum_failure = on;", "SELECT count(*), sum(b) FROM bitmap_uniform WHERE ctid < '(5,0)'"),
-        ("SET ignore_checksum_failure = on;", "SELECT count(*) FROM bitmap_uniform WHERE ctid >= '(198,0)' AND ctid < '(202,0)'"),
-        ("SET zero_damaged_pages = on;", "SELECT count(*), sum(b) FROM bitmap_uniform WHERE ctid >= '(198,0)' AND ctid < '(202,0)'"),
+        (
+            "SET ignore_checksum_failure = on;",
+            "SELECT count(*) FROM bitmap_uniform WHERE ctid >= '(198,0)' AND ctid < '(202,0)'",
+        ),
+        (
+            "SET zero_damaged_pages = on;",
+            "SELECT count(*), sum(b) FROM bitmap_uniform WHERE ctid >= '(198,0)' AND ctid < '(202,0)'",
+        ),
         ("", "SELECT 1"),
     ] {
         let sql = format!("SET io_combine_limit = 1; {settings} {query}");

@@ -49,7 +49,10 @@ fn main() -> ExitCode {
         drop(stegodon);
         let (peak_kb, bound_kb) = memory(&Engine::stegodon(program), directory.as_ref())?;
         println!("{peak_kb} kB at most for full scans of ten times shared_buffers, at most {bound_kb} wanted");
-        writeln!(rows, "\"shared_buffers = {SMALL_POOL}\",\"peak RssAnon + RssShmem in kB\",1,wanted {bound_kb},,{peak_kb}")?;
+        writeln!(
+            rows,
+            "\"shared_buffers = {SMALL_POOL}\",\"peak RssAnon + RssShmem in kB\",1,wanted {bound_kb},,{peak_kb}"
+        )?;
         met &= peak_kb <= bound_kb;
         write(out.as_ref(), &postgres, &rows)?;
         Ok(met)
