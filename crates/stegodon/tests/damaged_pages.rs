@@ -40,7 +40,8 @@ fn damaged_pages_can_be_read_around() {
     let file = {
         let server = common::stegodon().start(&directory, &[]).unwrap();
         let mut client = Client::connect(&server, "demo", "postgres").unwrap();
-        let path = "SELECT pg_relation_filepath('bitmap_uniform')";
+        let path = "SELECT 'base/' || (SELECT oid FROM pg_database WHERE datname = current_database()) || '/' || relfilenode \
+                    FROM pg_class WHERE relname = 'bitmap_uniform'";
         client.query(path).unwrap().rows[0][0].clone().unwrap()
     };
     // A tuple's byte: the checksum is wrong. A header: the page is none.
