@@ -178,28 +178,34 @@ impl Frame {
         pins(state) == 1 && self.state.compare_exchange(state, PIN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The read has ended well. Gives up the read's pin and wakes who waits; returns whether that was the last pin.
+    /// The read has ended well: gives up its pin and wakes who waits; returns whether that was the last pin. At once with the
+    /// pin, so that who has seen the page and let go of it finds it unpinned.
     pub(crate) fn arrived(&self) -> bool {
-        let before = self.state.fetch_xor(IN_FLIGHT | VALID, Ordering::AcqRel);
+        // As for `unpin`, sequentially consistent.
+        let before = self.state.fetch_sub(IN_FLIGHT - VALID + PIN, Ordering::SeqCst);
         debug_assert_eq!(before & (TAGGED | IN_FLIGHT | VALID), TAGGED | IN_FLIGHT, "only a read in flight arrives");
-        self.wake()
+        debug_assert!(pins(before) > 0, "a read has a pin");
+        self.wake();
+        pins(before) == 1
     }
 
-    /// Says why the read failed. The caller, who has the partition's write lock, takes the page out of the table and then
-    /// calls [`Frame::wake`].
-    pub(crate) fn failed(&self, error: Error) {
+    /// The read has failed: gives up its pin; returns whether that was the last. The caller, who has the partition's write lock,
+    /// takes the page out of the table and then calls [`Frame::wake`].
+    pub(crate) fn failed(&self, error: Error) -> bool {
         self.waiting.lock().get_or_insert_default().error = Some(error);
-        let before = self.state.fetch_xor(IN_FLIGHT | TAGGED | FAILED, Ordering::AcqRel);
+        // IN_FLIGHT and TAGGED are taken off, FAILED is added.
+        let before = self.state.fetch_add(FAILED - IN_FLIGHT - TAGGED - PIN, Ordering::SeqCst);
         debug_assert_eq!(before & (TAGGED | IN_FLIGHT | FAILED), TAGGED | IN_FLIGHT, "only a read in flight fails");
+        debug_assert!(pins(before) > 0, "a read has a pin");
+        pins(before) == 1
     }
 
-    /// Wakes who waits, then gives up the read's pin; returns whether it was the last.
-    pub(crate) fn wake(&self) -> bool {
+    /// Wakes who waits. The frame may have another page by now, whose readers are then woken in vain: who waits for this one
+    /// has a pin.
+    pub(crate) fn wake(&self) {
         let wakers =
             self.waiting.lock().as_mut().map(|waiting| std::mem::take(&mut waiting.wakers)).unwrap_or_default();
-        let last = self.unpin();
         wakers.into_iter().for_each(Waker::wake);
-        last
     }
 
     /// Whether the page is there; the caller has a pin. If it is still in flight, the context's task is woken later.

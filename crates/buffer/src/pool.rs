@@ -548,9 +548,10 @@ impl ReadCompletion for Arrival {
                     let mut partition = pool.table.write(&tag);
                     let removed = partition.map.remove(&tag);
                     debug_assert_eq!(removed, Some(number), "a page in flight is in the table");
-                    frame.failed(error);
+                    let last = frame.failed(error);
                     drop(partition);
-                    frame.wake()
+                    frame.wake();
+                    last
                 }
             };
             if last {
