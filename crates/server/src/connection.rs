@@ -24,6 +24,9 @@ use crate::startup;
 use crate::statements::{PORTALS_MAX, aside, is_long};
 use crate::wire::{Incoming, Severity, Wire, violation};
 
+/// A client that says nothing for so long is idle: nothing is kept to be quick for it.
+const IDLE: Duration = crate::plans::AGE_MAX;
+
 /// Serves one connection until it ends. It has a place in the lobby until its client is known.
 pub(crate) async fn serve(cluster: Arc<Cluster>, socket: Socket, peer: Peer, place: Place) {
     let mut wire = Wire::new(socket);
@@ -82,7 +85,15 @@ impl Connection {
         loop {
             // A client that sends and does not read is not answered without end.
             self.wire.flush_if_full().await?;
-            let Some(incoming) = self.wire.read().await? else { return Ok(()) };
+            let incoming = match tokio::time::timeout(IDLE, self.wire.read()).await {
+                Ok(incoming) => incoming?,
+                Err(_) => {
+                    // Its plans have become too old meanwhile, and thousands may wait for days.
+                    self.session.forget_texts();
+                    self.wire.read().await?
+                }
+            };
+            let Some(incoming) = incoming else { return Ok(()) };
             let message = match incoming {
                 Incoming::Message(message) => message,
                 Incoming::Refused { kind, error } => {

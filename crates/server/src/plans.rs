@@ -20,7 +20,7 @@ use stegodon_sql::ParsedStatement;
 use stegodon_types::SqlResult;
 
 /// Plans older than this are made anew.
-const AGE_MAX: Duration = Duration::from_secs(10);
+pub(crate) const AGE_MAX: Duration = Duration::from_secs(10);
 /// Bounds of a session's memory of texts: when they are reached, all are forgotten.
 const TEXTS_MAX: usize = 32;
 const TEXT_BYTES_MAX: usize = 8 << 10;

@@ -195,6 +195,11 @@ impl Session {
         self.texts.parse(sql)
     }
 
+    /// Forgets what would make its statements quicker.
+    pub(crate) fn forget_texts(&mut self) {
+        self.texts.clear();
+    }
+
     /// Begins a statement: outside a block, a transaction begins with it.
     pub fn begin_statement(&mut self) -> SqlResult<()> {
         self.cluster.storage().check_at_rest()?;
