@@ -7,6 +7,7 @@ use arrow::row::{RowConverter, SortField};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use async_trait::async_trait;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use stegodon_format::version::Version;
 use stegodon_nodes::query::SetOperationKind;
 use stegodon_types::{SqlError, SqlResult};
 
@@ -110,8 +111,9 @@ impl Running {
             }
             self.rows.push(batch);
         }
-        // Without a row on the left nothing is asked of the right, so nothing fails there.
-        while !self.groups.is_empty()
+        // Without a row on the left nothing is asked of the right, so nothing fails there. Before 18 it was asked all the same.
+        let asks_always = self.operator.execution.catalog().version() < Version::V18;
+        while (asks_always || !self.groups.is_empty())
             && let Some(batch) = self.inner.next().await?
         {
             self.operator.execution.cancel.check()?;

@@ -53,6 +53,8 @@ pub struct Cluster {
     settings: Settings,
     /// Catalogs by database, loaded when first asked for.
     catalogs: Mutex<HashMap<String, Arc<Catalog>>>,
+    /// Those of some database, read to know the roles before anyone has connected.
+    first_catalog: Mutex<Option<Arc<Catalog>>>,
     started_us: i64,
     rules: HostRules,
     tls: Option<Tls>,
@@ -92,6 +94,7 @@ impl Cluster {
             storage,
             settings,
             catalogs: Mutex::new(HashMap::new()),
+            first_catalog: Mutex::default(),
             started_us: now_us(),
             rules,
             tls,
@@ -137,7 +140,13 @@ impl Cluster {
         if let Some(catalog) = self.catalogs.lock().values().next() {
             return Ok(Arc::clone(catalog));
         }
-        self.catalog("template1").or_else(|_| self.catalog("postgres"))
+        let mut first = self.first_catalog.lock();
+        if let Some(catalog) = &*first {
+            return Ok(Arc::clone(catalog));
+        }
+        let load = |database| Catalog::load(&self.storage, database);
+        let catalog = Arc::new(load("postgres").or_else(|_| load("template1"))?);
+        Ok(Arc::clone(first.insert(catalog)))
     }
 
     /// The catalogs of a database, read on first use. Blocks while reading.
@@ -145,7 +154,13 @@ impl Cluster {
         if let Some(catalog) = self.catalogs.lock().get(database) {
             return Ok(Arc::clone(catalog));
         }
-        let catalog = Arc::new(Catalog::load(&self.storage, database)?);
+        // What was read to know the roles goes, unless it is the one that is wanted.
+        let first = self.first_catalog.lock().take();
+        let first = first.filter(|first| first.database().is_some_and(|d| d.name == database));
+        let catalog = match first {
+            Some(catalog) => catalog,
+            None => Arc::new(Catalog::load(&self.storage, database)?),
+        };
         // Two sessions may have read it at once: the first one's is kept.
         let mut catalogs = self.catalogs.lock();
         Ok(Arc::clone(catalogs.entry(database.to_owned()).or_insert(catalog)))
@@ -153,13 +168,13 @@ impl Cluster {
 
     /// A role to suggest to whoever starts the server: the bootstrap superuser.
     pub fn superuser(&self) -> Option<String> {
-        let catalog = self.catalog("postgres").or_else(|_| self.catalog("template1")).ok()?;
+        let catalog = self.roles().ok()?;
         catalog.role(BOOTSTRAP_SUPERUSER).map(|r| r.name.clone())
     }
 
     /// A database to suggest: the first that a user has made, else `postgres`.
     pub fn first_database(&self) -> Option<String> {
-        let catalog = self.catalog("postgres").or_else(|_| self.catalog("template1")).ok()?;
+        let catalog = self.roles().ok()?;
         let own = catalog.databases().filter(|d| !d.is_template && d.allow_connections && d.oid.0 >= FIRST_NORMAL_OID);
         own.min_by_key(|d| d.oid.0).map(|d| d.name.clone())
     }

@@ -303,6 +303,8 @@ fn places_run_out_as_in_postgresql() {
                 }
             };
             said.push(format!("{user}: {} held, then {refused:?}", held.len()));
+            // A process of PostgreSQL's that has turned someone away holds its place until it has ended.
+            std::thread::sleep(std::time::Duration::from_millis(300));
         }
         said
     };
