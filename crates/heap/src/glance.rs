@@ -28,6 +28,8 @@ impl HeapPage<'_> {
     fn glance(&self, id: ItemId) -> Option<Glance> {
         let page = self.page();
         let (start, len) = (usize::from(id.offset()), usize::from(id.len()));
+        // Four branches a tuple would be guessed one by one.
+        #[allow(clippy::needless_bitwise_bool, reason = "see above")]
         let lies_well = id.is_normal()
             & (start >= usize::from(page.upper()))
             & (start + len <= usize::from(page.special_offset()))

@@ -35,6 +35,10 @@ pub trait Evaluate {
     /// The value of an expression without columns as it would be now, stable functions included: for estimates and for
     /// pruning when a plan starts. `None` where it cannot be told.
     fn value_now(&self, expr: &Expr) -> Option<Option<Datum>>;
+    /// Fails where the statement was cancelled meanwhile: the search for joins may take long.
+    fn check_cancel(&self) -> SqlResult<()> {
+        Ok(())
+    }
 }
 
 /// An evaluator that folds nothing: what planning must remain right with.

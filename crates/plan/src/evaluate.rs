@@ -24,4 +24,8 @@ impl Evaluate for Folding<'_> {
             _ => None,
         }
     }
+
+    fn check_cancel(&self) -> SqlResult<()> {
+        self.cx.session.check_cancel()
+    }
 }

@@ -193,6 +193,7 @@ impl<'a> Level<'a> {
         while rels.len() > 1 {
             let mut best: Option<(f64, usize, usize)> = None;
             for (i, a) in rels.iter().enumerate() {
+                self.cx.input.evaluate.check_cancel()?;
                 for (j, b) in rels.iter().enumerate().skip(i + 1) {
                     let clauses = self.meeting(region, &a.relids, &b.relids);
                     let penalty = if self.connected(region, &a.relids, &b.relids) { 0.0 } else { 1e20 };
@@ -225,6 +226,7 @@ impl<'a> Level<'a> {
                 if mask.count_ones() != size {
                     continue;
                 }
+                self.cx.input.evaluate.check_cancel()?;
                 let mut rel: Option<Rel<'a>> = None;
                 let mut part = (mask - 1) & mask;
                 while part > 0 {

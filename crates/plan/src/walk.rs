@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use stegodon_nodes::Expr;
-use stegodon_nodes::expr::ParamKind;
+use stegodon_nodes::expr::{Const, ParamKind};
+use stegodon_types::Datum;
 
 use crate::names::for_each_child;
 use crate::node::{Join, PlanKind, PlanNode, PlannedStatement};
@@ -58,6 +59,25 @@ pub fn for_each_expr<'n>(node: &'n PlanNode, f: &mut dyn FnMut(&'n Expr)) {
         | PlanKind::Gather { .. }
         | PlanKind::GatherMerge { .. } => {}
     }
+}
+
+/// The bytes of a statement's largest constant: one that planning has computed may be larger than the text.
+pub fn largest_constant_bytes(statement: &PlannedStatement) -> usize {
+    fn look(node: &PlanNode, largest: &mut usize) {
+        for_each_expr(node, &mut |expr| {
+            expr.any(&mut |e| {
+                if let Expr::Const(Const { value: Some(Datum::Bytes(bytes)), .. }) = e {
+                    *largest = (*largest).max(bytes.len());
+                }
+                false
+            });
+        });
+        for_each_child(node, &mut |child| look(child, largest));
+    }
+    let mut largest = 0;
+    look(&statement.root, &mut largest);
+    statement.subplans.iter().for_each(|subplan| look(subplan, &mut largest));
+    largest
 }
 
 /// The executor slots that a subplan's nodes read, those of its own subplans included.

@@ -2,7 +2,7 @@
 
 use stegodon_catalog::settings::Settings;
 use stegodon_exec::Opener;
-use stegodon_format::btree::{METAPAGE, MetaPage};
+use stegodon_format::btree::METAPAGE;
 use stegodon_format::ids::{Fork, Oid};
 use stegodon_functions::{EvalContext, Session as AskSession};
 use stegodon_io::RelationFiles;
@@ -72,8 +72,8 @@ impl stegodon_plan::Storage for Files<'_> {
     fn btree_height(&self, index: Oid) -> SqlResult<Option<u32>> {
         let Some(files) = self.of(index) else { return Ok(None) };
         let page = self.opener.storage.pool().read(&files, Fork::Main, METAPAGE).wait()?;
-        let meta = MetaPage::read(page.latch_shared().view())?;
-        Ok(Some(meta.fast_level))
+        let name = self.opener.view.catalog.relation(index).map_or("", |relation| relation.name.as_str());
+        stegodon_nbtree::tree_height(name, page.latch_shared().view()).map(Some)
     }
 
     fn index_endpoint(&self, index: Oid, last: bool) -> SqlResult<Option<Datum>> {

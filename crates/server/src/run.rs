@@ -10,6 +10,7 @@ use stegodon_format::ids::{AttrNumber, Oid};
 use stegodon_functions::{CompileContext, EvalContext, Evaluator};
 use stegodon_nodes::Query;
 use stegodon_plan::node::ResultColumn;
+use stegodon_plan::walk::largest_constant_bytes;
 use stegodon_sql::Statement;
 use stegodon_sql::statement::{DiscardTarget, TransactionModes, TransactionStatement};
 use stegodon_types::{Datum, SqlError, SqlResult, SqlState, oids};
@@ -204,6 +205,9 @@ fn read_only(tag: &str) -> SqlError {
     SqlError::new(SqlState::ReadOnlySqlTransaction, format!("cannot execute {tag} in a read-only transaction"))
 }
 
+/// A plan with a larger constant is not kept.
+const KEPT_CONSTANT_BYTES_MAX: usize = 4 << 10;
+
 /// Starts a query: rewritten, its privileges checked, planned.
 pub(crate) fn start_query(
     session: &mut Session,
@@ -224,7 +228,7 @@ pub(crate) fn start_query(
     session.has_queried = true;
     let columns: Arc<[ResultColumn]> = query_columns(session, query).into();
     let planned = Arc::new(crate::planning::plan(session, &rewritten.query, &params, cursor)?);
-    if let Some(plan) = plan {
+    if let Some(plan) = plan.filter(|_| largest_constant_bytes(&planned) <= KEPT_CONSTANT_BYTES_MAX) {
         let (planned, columns, made) = (Arc::clone(&planned), Arc::clone(&columns), Instant::now());
         plan.keep(Kept { circumstances, query: query.clone(), planned, columns, made });
     }

@@ -159,7 +159,7 @@ fn versions(settings: &Settings) -> SqlResult<&'static [&'static SupportedProtoc
 
 /// Asks clients for a certificate, and takes those that come without.
 fn verifier(
-    authorities: &PathBuf,
+    authorities: &Path,
     revoked: Option<PathBuf>,
     provider: Arc<rustls::crypto::CryptoProvider>,
 ) -> SqlResult<Arc<dyn ClientCertVerifier>> {

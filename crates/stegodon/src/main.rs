@@ -28,7 +28,7 @@ enum Command {
 
 #[derive(Args)]
 struct Serve {
-    /// The data directory, made by PostgreSQL 18 and cleanly shut down.
+    /// The data directory, made by PostgreSQL 15 to 18 and cleanly shut down.
     #[arg(short = 'D', value_name = "DIR")]
     directory: PathBuf,
     /// A setting, name=value; may be given several times.

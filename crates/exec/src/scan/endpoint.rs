@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use stegodon_buffer::PinnedPage;
+use stegodon_buffer::{IoCounters, PinnedPage};
 use stegodon_format::ids::{Fork, Oid, Tid};
 use stegodon_format::vm;
 use stegodon_nbtree::{BtreeScan, Direction, PoolSource, ScanKey, ScanOptions};
@@ -36,6 +36,7 @@ impl Opener<'_> {
         let mut visibility = self.storage.visibility();
         let map_blocks = table.files.nblocks_or_zero(Fork::VisibilityMap)?;
         let mut heap: Option<PinnedPage> = None;
+        let counters = Arc::new(IoCounters::default());
         let (mut next, mut visited) = (0, 0);
         loop {
             let Some(found) = scan.matches().get(next).copied() else {
@@ -51,7 +52,7 @@ impl Opener<'_> {
             let map_block = vm::map_block(block);
             let mut visible = false;
             if map_block.0 < map_blocks {
-                let map = pool.read(&table.files, Fork::VisibilityMap, map_block).await?;
+                let map = pool.read_map(&table.files, Fork::VisibilityMap, map_block, &counters, false).await?;
                 visible = vm::bits(map.latch_shared().view(), block).all_visible();
             }
             if !visible {
@@ -60,7 +61,8 @@ impl Opener<'_> {
                     if visited > VISITED_PAGES_MAX {
                         return Ok(None);
                     }
-                    heap = Some(pool.read(&table.files, Fork::Main, block).await?);
+                    drop(heap.take());
+                    heap = Some(pool.read_nested(&table.files, Fork::Main, block, &counters).await?);
                 }
                 let Some(page) = &heap else { return Ok(None) };
                 let guard = page.latch_shared();

@@ -64,6 +64,7 @@ impl Running {
                 return Ok(Some(tid));
             }
             self.next = 0;
+            self.page = None;
             if !self.scan.next().await? {
                 return Ok(None);
             }

@@ -119,6 +119,7 @@ impl Running {
         while self.next >= self.scan.matches().len() {
             (self.next, self.entry) = (0, 0);
             self.map.forget();
+            self.heap = None;
             if !self.scan.next().await? {
                 return Ok(false);
             }
@@ -211,7 +212,8 @@ impl Running {
         if self.heap.as_ref().is_none_or(|p| p.block() != tid.block) {
             self.heap = None;
             let pool = scan.execution.storage.pool();
-            self.heap = Some(pool.read_counted(&scan.table.files, Fork::Main, tid.block, &self.io.counters).await?);
+            // The leaf is pinned.
+            self.heap = Some(pool.read_nested(&scan.table.files, Fork::Main, tid.block, &self.io.counters).await?);
         }
         if let Some(node) = scan.execution.counters.node(scan.node) {
             add(&node.heap_fetches, 1);

@@ -13,7 +13,7 @@ mod names;
 mod rules;
 mod tokens;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stegodon_types::{SqlError, SqlResult, SqlState};
 
@@ -97,7 +97,7 @@ fn invalid(message: String, file: &str) -> SqlError {
 }
 
 /// All lines of a file. Every line that is wrong is named in the log, the first in the error.
-fn all<T>(path: &PathBuf, read: fn(&tokens::Line) -> Result<T, String>) -> SqlResult<Vec<T>> {
+fn all<T>(path: &Path, read: fn(&tokens::Line) -> Result<T, String>) -> SqlResult<Vec<T>> {
     let file = path.display().to_string();
     let lines = tokens::read(path).map_err(|message| invalid(message, &file))?;
     let (mut entries, mut first) = (Vec::with_capacity(lines.len()), None);

@@ -221,7 +221,7 @@ pub fn random_messages(target: &Target) -> Wrong {
             let length = (noise.next() % 60) as usize;
             let mut body = noise.bytes(length);
             // Half of them nearly right.
-            if noise.next() % 2 == 0 {
+            if noise.next().is_multiple_of(2) {
                 let whole = [parse("", "select 1"), bind("", ""), execute("", 0)].concat();
                 let at = (noise.next() % whole.len() as u64) as usize;
                 let mut broken = whole;
@@ -236,7 +236,7 @@ pub fn random_messages(target: &Target) -> Wrong {
         // Whatever it answers: it answers or ends.
         loop {
             match raw.read() {
-                Ok((b'Z', _)) | Ok((b'E', _)) => break,
+                Ok((b'Z' | b'E', _)) => break,
                 Ok(_) => {}
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Err(format!("round {round}: neither an answer nor an end"));
@@ -265,7 +265,7 @@ fn refusal(target: &Target, user: &str) -> Result<Vec<String>, String> {
                 raw.send(b'p', &body).map_err(io("send"))?;
             }
             (b'R', Some(11)) => {
-                nonce = text.split(',').next().unwrap_or_default().to_owned();
+                text.split(',').next().unwrap_or_default().clone_into(&mut nonce);
                 let salt = text.split(',').nth(1).unwrap_or_default().len();
                 said.push(format!("salt of {salt}, {}", text.split(',').nth(2).unwrap_or_default()));
                 let proof = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -290,7 +290,7 @@ pub fn guessing_names(target: &Target) -> Wrong {
         refusal(&target, "nobody_has_this_name")
     };
     let (known, unknown) = (database(&target.database)?, database("no_such_database")?);
-    if known != unknown { Err(format!("a database can be told from none: {known:?} {unknown:?}")) } else { Ok(()) }
+    if known == unknown { Ok(()) } else { Err(format!("a database can be told from none: {known:?} {unknown:?}")) }
 }
 
 pub fn keys_of_others(target: &Target) -> Wrong {

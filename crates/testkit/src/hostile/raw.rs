@@ -129,7 +129,7 @@ impl Raw {
         Ok((kind, self.read_bytes(length.saturating_sub(4))?))
     }
 
-    /// All messages up to ReadyForQuery, or to the error that ends the connection.
+    /// All messages up to `ReadyForQuery`, or to the error that ends the connection.
     pub fn read_until_ready(&mut self) -> std::io::Result<Vec<Message>> {
         let mut all = Vec::new();
         loop {
