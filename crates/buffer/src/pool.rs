@@ -159,7 +159,7 @@ impl BufferPool {
         self.waiters.len()
     }
 
-    /// Wants a page. On a hit the future is ready at once, without allocation and with one short partition lock.
+    /// Wants a page. On a hit the future is ready at once, without allocation and as a rule without a lock.
     pub fn read(self: &Arc<Self>, relation: &RelationFiles, fork: Fork, block: BlockNumber) -> ReadFuture {
         self.begin(relation, fork, block, How::new(None))
     }
