@@ -6,7 +6,13 @@
 //!
 //! The data-driven format of [`cases`]: an input, a line `----`, the expected text, an empty line.
 #![forbid(unsafe_code)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up must fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot be set up must fail"
+)]
 
 pub mod damage;
 mod duel;

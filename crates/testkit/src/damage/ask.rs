@@ -167,7 +167,7 @@ impl Asked {
             let Some(connected) = client else { return Outcome::Error(no_connection()) };
             let mut settings = format!("RESET ALL; SET statement_timeout = {}; ", patience.statement_ms);
             for setting in question.settings {
-                settings.push_str(&format!("SET {setting}; "));
+                settings.extend(["SET ", setting, "; "]);
             }
             let outcome = match connected.query(&settings) {
                 Ok(_) => Outcome::of(connected.query(&question.sql)),

@@ -17,7 +17,7 @@ pub enum Verdict {
     SameError,
     /// The undamaged cluster's rows, where the judge fails or has others: what was damaged was not needed.
     Unharmed,
-    /// XX001 or XX002 where the judge's error is another: the same fault met at another place, or checked for sooner.
+    /// XX001, XX002 or a refusal (0A000) where the judge's error is another: the same fault met at another place, or sooner.
     OtherError,
     /// An error that does not say that data is damaged, nor what the judge says.
     Misnamed,
@@ -104,7 +104,11 @@ impl Report {
         let lax = of(&[Verdict::Laxer, Verdict::Misnamed]);
         let lax: Vec<&&str> = lax.iter().filter(|line| !line.contains(" Catalog ")).collect();
         assert!(lax.is_empty(), "{} too lax or misnamed:\n{lax:#?}", lax.len());
-        for (class, checksums) in self.verdicts.keys() {
+        for ((class, checksums), counts) in &self.verdicts {
+            // Of a few answers one is a large share.
+            if counts.values().sum::<usize>() < ANSWERS_MIN {
+                continue;
+            }
             let (share, floor) = (self.agreement(*class, *checksums), floor(*class, *checksums));
             assert!(
                 share >= floor,
@@ -150,6 +154,9 @@ impl std::fmt::Display for Report {
         Ok(())
     }
 }
+
+/// How many answers a class must have had for its floor to be asked.
+const ANSWERS_MIN: usize = 40;
 
 /// How many of a class's answers must be the judge's own or a detection. The others are errors where the judge reads on
 /// unchecked, or another error of damage.

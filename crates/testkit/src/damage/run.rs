@@ -1,7 +1,7 @@
 //! Rounds: some files of a copy damaged, both servers asked.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stegodon_lab::Engine;
 
@@ -194,14 +194,25 @@ fn play(
     for case in cases {
         *report.cases.entry((case.subject.class, base.checksums, case.damage.sort())).or_default() += 1;
     }
+    let started = Instant::now();
     let ours = {
         let copy = base.linked(&files);
         ask_all(&options.program, &copy.directory, SETTINGS, cases, PATIENCE)
     };
+    let ours_took = started.elapsed();
+    let judge_started = Instant::now();
     let theirs = judged.then(|| {
         let copy = base.owned(&files);
         ask_all(judge, &copy.directory, JUDGE, cases, WITH_JUDGE)
     });
+    if options.verbose {
+        let seeds: Vec<u64> = cases.iter().map(|case| case.seed).collect();
+        println!(
+            "seeds {seeds:?}: {:.1} s, the judge {:.1} s",
+            ours_took.as_secs_f32(),
+            judge_started.elapsed().as_secs_f32()
+        );
+    }
     report.memory_peak_kb = report.memory_peak_kb.max(ours.memory_peak_kb);
     let mut remark = |case: &Case<'_>, verdict: Verdict, text: String| {
         report.count(case.subject.class, base.checksums, verdict);
@@ -351,7 +362,7 @@ fn judge_answer(case: &Case<'_>, question: &Question, our: &Outcome, their: Opti
             } else if b.state.starts_with("08") || b.state.starts_with("57") {
                 (Verdict::Stricter, format!("{our}; the judge crashed"))
             } else {
-                let named = matches!(a.state.as_str(), "XX001" | "XX002");
+                let named = matches!(a.state.as_str(), "XX001" | "XX002" | "0A000");
                 let verdict = if named { Verdict::OtherError } else { Verdict::Misnamed };
                 (verdict, format!("{our}; the judge: {theirs}"))
             }
