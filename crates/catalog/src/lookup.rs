@@ -77,6 +77,11 @@ impl std::fmt::Debug for Catalog {
 }
 
 impl Catalog {
+    /// Catalogs of a version without a row, for tests.
+    pub fn empty(version: Version) -> Catalog {
+        Catalog { version, ..Catalog::default() }
+    }
+
     /// The version of PostgreSQL whose catalogs these are.
     pub fn version(&self) -> Version {
         self.version

@@ -41,7 +41,7 @@ fn unknown() -> SqlError {
     SqlError::unsupported("an infinite or overflowing interval, in a directory older than 17")
 }
 
-/// Whether any value is an infinity that the function would meet.
+/// Whether any value is an infinity that the function would meet, or an interval whose microseconds have no negation.
 fn any_infinite(column: &Column, ty: &TypeDesc, rows: usize, intervals_only: bool) -> SqlResult<bool> {
     if !(ty.oid == oids::INTERVAL
         || !intervals_only && matches!(ty.oid, oids::TIMESTAMP | oids::TIMESTAMPTZ | oids::DATE))
@@ -53,7 +53,7 @@ fn any_infinite(column: &Column, ty: &TypeDesc, rows: usize, intervals_only: boo
     Ok((0..rows).any(|row| match column.value(layout, row) {
         Some(ValueRef::Int64(us)) => !timestamp::is_finite(us),
         Some(ValueRef::Int32(days)) => !date::is_finite(days),
-        Some(ValueRef::Bytes(bytes)) => Interval::from_bytes(bytes).is_some_and(|v| !v.is_finite()),
+        Some(ValueRef::Bytes(bytes)) => Interval::from_bytes(bytes).is_some_and(|v| !v.is_finite() || v.us == i64::MIN),
         _ => false,
     }))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stegodon_format::ids::Xid;
+use stegodon_format::ids::{FullXid, Xid};
 use stegodon_format::paths::XACT_DIRECTORY;
 use stegodon_format::slru::{XidStatus, xact};
 use stegodon_io::DataDirectory;
@@ -13,12 +13,16 @@ use crate::slru::Slru;
 /// The fates of all transactions from the oldest that a tuple may still name.
 pub struct TransactionLog {
     pages: Slru,
-    oldest: Xid,
+    oldest: Option<Xid>,
 }
 
 impl TransactionLog {
-    /// The log of a data directory that reaches back to `oldest` (`oldestXid` of `pg_control`).
-    pub fn new(directory: Arc<DataDirectory>, oldest: Xid) -> Self {
+    /// The log of a data directory that reaches back to `oldest` (`oldestXid` of `pg_control`), where `next` is given next.
+    ///
+    /// `pg_resetwal -x` may leave an `oldestXid` that is not before the next id, half the circle at most. It then says
+    /// nothing: as for PostgreSQL, which does not ask it, a record is lost where its file is.
+    pub fn new(directory: Arc<DataDirectory>, oldest: Xid, next: FullXid) -> Self {
+        let oldest = (next.xid() == oldest || oldest.precedes(next.xid())).then_some(oldest);
         let pages = Slru::new(directory, XACT_DIRECTORY, xact::page_of(Xid(u32::MAX)));
         Self { pages, oldest }
     }
@@ -29,8 +33,10 @@ impl TransactionLog {
         if !xid.is_normal() {
             return Ok(if xid == Xid::INVALID { XidStatus::Aborted } else { XidStatus::Committed });
         }
-        if xid.precedes(self.oldest) {
-            return Err(self.too_old(xid));
+        if let Some(oldest) = self.oldest
+            && xid.precedes(oldest)
+        {
+            return Err(Self::too_old(xid, oldest));
         }
         Ok(xact::status(self.pages.page(xact::page_of(xid), xid.0)?, xid))
     }
@@ -44,8 +50,8 @@ impl TransactionLog {
     }
 
     #[cold]
-    fn too_old(&self, xid: Xid) -> Error {
-        let detail = format!("The transaction is older than the oldest that is recorded, {}.", self.oldest);
+    fn too_old(xid: Xid, oldest: Xid) -> Error {
+        let detail = format!("The transaction is older than the oldest that is recorded, {oldest}.");
         Error::NoStatus { number: xid.0, detail, missing: true }
     }
 }

@@ -27,7 +27,7 @@ impl Transactions {
             return Err(Error::NotShutDown { state: control.state.label() });
         }
         let checkpoint = &control.checkpoint;
-        let log = TransactionLog::new(Arc::clone(directory), checkpoint.oldest_xid);
+        let log = TransactionLog::new(Arc::clone(directory), checkpoint.oldest_xid, checkpoint.next_xid);
         let prepared = PreparedTransactions::read(directory, control.version, &log, checkpoint.next_xid)?;
         let multixacts = Multixacts::new(directory, checkpoint);
         Ok(Self { next: checkpoint.next_xid, log, multixacts, prepared })

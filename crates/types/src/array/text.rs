@@ -264,6 +264,7 @@ pub(super) fn text_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], typmod: 
         SqlState::ProgramLimitExceeded if before_17 && !e.message.starts_with("number of array dimensions") => {
             SqlError::unsupported("such bounds of an array, in a directory older than 17")
         }
+        SqlState::ProgramLimitExceeded if before_17 => super::too_many_dimensions(MAX_DIMENSIONS + 1),
         _ => e,
     })?;
     let specified = !dimensions.is_empty();
@@ -300,7 +301,7 @@ pub(super) fn text_in(cx: &TypeContext<'_>, ty: &TypeDesc, text: &[u8], typmod: 
                     return Err(reader.unexpected(b'{'));
                 }
                 if counts.len() >= MAX_DIMENSIONS {
-                    return Err(too_deep());
+                    return Err(if before_17 { super::too_many_dimensions(MAX_DIMENSIONS + 1) } else { too_deep() });
                 }
                 counts.push(0);
                 if counts.len() > lengths.len() {
