@@ -115,6 +115,11 @@ impl Deformer {
         })
     }
 
+    /// Whether it reads no column.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
     /// Appends one row for each of the page's tuples at `offsets`. After an error the columns must not be used.
     pub fn deform(&self, page: &HeapPage<'_>, offsets: &[OffsetNumber], columns: &mut Columns) -> Result<()> {
         if columns.builders.len() != self.wanted.len() {

@@ -180,6 +180,11 @@ impl RowBuffer {
 }
 
 impl HeapRows {
+    /// Whether rows are only counted.
+    pub(super) fn reads_nothing(&self) -> bool {
+        self.first.is_empty() && self.second.is_empty()
+    }
+
     /// The rows that pass recheck and quals, `None` for all, and the error of the first row that fails.
     fn select(
         &self,

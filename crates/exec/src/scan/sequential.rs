@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use stegodon_access::SharedBlocks;
 use stegodon_buffer::{BlockSource, PinnedPage, ReadStream, StreamOptions};
 use stegodon_format::ids::{Fork, OffsetNumber};
+use stegodon_heap::HeapPage;
 use stegodon_txn::VisibilityChecker;
 use stegodon_types::SqlResult;
 
@@ -91,7 +92,7 @@ impl PageRows {
     pub(super) fn add_all(&mut self, page: &PinnedPage, recheck: bool) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
-        self.shape = (heap.page().lower(), heap.page().upper());
+        self.shape = shape(&heap, self.rows.reads_nothing());
         self.offsets.clear();
         heap.visible_offsets(&mut self.visibility, &mut self.offsets)?;
         self.buffer.push(&heap, &self.offsets, recheck)
@@ -106,7 +107,7 @@ impl PageRows {
     ) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
-        self.shape = (heap.page().lower(), heap.page().upper());
+        self.shape = shape(&heap, self.rows.reads_nothing());
         self.offsets.clear();
         heap.visible_versions(roots, &mut self.visibility, &mut self.offsets)?;
         self.buffer.push(&heap, &self.offsets, recheck)
@@ -116,12 +117,19 @@ impl PageRows {
     pub(super) fn add_exactly(&mut self, page: &PinnedPage, wanted: impl Fn(OffsetNumber) -> bool) -> SqlResult<()> {
         let guard = page.latch_shared();
         let heap = self.rows.table.page(&guard);
-        self.shape = (heap.page().lower(), heap.page().upper());
+        self.shape = shape(&heap, self.rows.reads_nothing());
         self.offsets.clear();
         heap.visible_offsets(&mut self.visibility, &mut self.offsets)?;
         self.offsets.retain(|o| wanted(*o));
         self.buffer.push(&heap, &self.offsets, false)
     }
+}
+
+/// What of a page like this is looked at: its line pointers, and its tuples from where they begin, unless that is nowhere.
+fn shape(heap: &HeapPage<'_>, reads_nothing: bool) -> (u16, u16) {
+    let page = heap.page();
+    let tail = if reads_nothing && page.flags().all_visible() { u16::MAX } else { page.upper() };
+    (page.lower(), tail)
 }
 
 /// Pages after which a scan that found no row lets others run.
