@@ -245,9 +245,10 @@ impl Analyzer<'_> {
             return self.unsupported(None, "a subquery in FROM that is no SELECT");
         };
         if s.alias.is_none() && self.catalog().version() < Version::V16 {
-            let (what, example) = match select.values_lists.is_empty() {
-                true => ("subquery", "For example, FROM (SELECT ...) [AS] foo."),
-                false => ("VALUES", "For example, FROM (VALUES ...) [AS] foo."),
+            let (what, example) = if select.values_lists.is_empty() {
+                ("subquery", "For example, FROM (SELECT ...) [AS] foo.")
+            } else {
+                ("VALUES", "For example, FROM (VALUES ...) [AS] foo.")
             };
             let message = format!("{what} in FROM must have an alias");
             return Err(SqlError::new(SqlState::SyntaxError, message).hint(example));

@@ -1,5 +1,5 @@
 //! `ignore_checksum_failure` and `zero_damaged_pages` do what PostgreSQL's do, and warn as it does.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 

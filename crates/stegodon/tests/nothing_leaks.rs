@@ -1,6 +1,6 @@
 //! Queries, cancels, disconnects and timeouts at random, in a pool of 1 MB: afterwards no pin, task, file or memory is left,
 //! and nothing waited for ever. The server runs within the test, so that its insides can be counted.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
 use std::sync::Arc;

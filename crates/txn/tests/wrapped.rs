@@ -44,7 +44,7 @@ fn rows_from_before_and_after_the_wrap_are_seen() {
     let directory = DataDirectory::open(&root).unwrap();
     assert_eq!(directory.version(), Version::V15);
     let control = directory.control().clone();
-    assert_eq!(control.checkpoint.next_xid, FullXid(1 << 32 | 102));
+    assert_eq!(control.checkpoint.next_xid, FullXid(1 << 32 | 0x66));
     assert_eq!((control.checkpoint.next_multi.0, control.checkpoint.oldest_multi.0), (7, 4_294_967_000));
     let transactions = Arc::new(Transactions::open(&directory, &control).unwrap());
     assert_eq!(transactions.prepared().xids().collect::<Vec<_>>(), [Xid(100)]);

@@ -37,19 +37,16 @@ pub(crate) fn address<'a>(token: &Token, mask: impl FnOnce() -> Result<&'a str, 
             None => Ok(Address::Host(text.to_owned())),
         };
     };
-    let mask = match bits {
-        Some(bits) => {
-            let invalid = || format!("invalid CIDR mask in address \"{}\"", token.text);
-            let bits = bits.trim_start().trim_start_matches('+');
-            let is_number = bits.bytes().all(|b| b.is_ascii_digit());
-            let bits = bits.parse::<u32>().ok().filter(|_| is_number).ok_or_else(invalid)?;
-            cidr_mask(ip, bits).ok_or_else(invalid)?
-        }
-        None => {
-            let text = mask()?;
-            let invalid = || format!("invalid IP mask \"{text}\": Name or service not known");
-            self::ip(text).ok_or_else(invalid)?
-        }
+    let mask = if let Some(bits) = bits {
+        let invalid = || format!("invalid CIDR mask in address \"{}\"", token.text);
+        let bits = bits.trim_start().trim_start_matches('+');
+        let is_number = bits.bytes().all(|b| b.is_ascii_digit());
+        let bits = bits.parse::<u32>().ok().filter(|_| is_number).ok_or_else(invalid)?;
+        cidr_mask(ip, bits).ok_or_else(invalid)?
+    } else {
+        let text = mask()?;
+        let invalid = || format!("invalid IP mask \"{text}\": Name or service not known");
+        self::ip(text).ok_or_else(invalid)?
     };
     if ip.is_ipv4() != mask.is_ipv4() {
         return Err("IP address and mask do not match".to_owned());

@@ -38,14 +38,13 @@ impl HostRules {
             "" => Some(directory.join(name)).filter(|path| path.exists()),
             named => Some(directory.join(named)),
         };
-        let rules = match file(hba_file, "pg_hba.conf") {
-            Some(path) => all(&path, rules::rule)?,
-            None => {
-                tracing::warn!(
-                    "there is no pg_hba.conf: the server's own user may connect over the Unix socket, others by SCRAM"
-                );
-                without_file()
-            }
+        let rules = if let Some(path) = file(hba_file, "pg_hba.conf") {
+            all(&path, rules::rule)?
+        } else {
+            tracing::warn!(
+                "there is no pg_hba.conf: the server's own user may connect over the Unix socket, others by SCRAM"
+            );
+            without_file()
         };
         if rules.is_empty() {
             return Err(invalid("configuration file contains no entries".to_owned(), "pg_hba.conf"));

@@ -98,12 +98,11 @@ pub(crate) fn rule(line: &Line) -> Result<Rule, String> {
     let mut next = |what: &str| fields.next().ok_or_else(|| format!("end-of-line before {what}"));
     let databases = names(next("database specification")?)?;
     let users = names(next("role specification")?)?;
-    let address = match kind {
-        Kind::Local => Address::All,
-        _ => {
-            let token = one(next("IP address specification")?, "host address")?;
-            address(token, || Ok(one(next("netmask specification")?, "netmask")?.text.as_str()))?
-        }
+    let address = if *kind == Kind::Local {
+        Address::All
+    } else {
+        let token = one(next("IP address specification")?, "host address")?;
+        address(token, || Ok(one(next("netmask specification")?, "netmask")?.text.as_str()))?
     };
     let method = &one(next("authentication method")?, "authentication type")?.text;
     let mut rule = Rule {

@@ -1,5 +1,5 @@
 //! Against what PostgreSQL 18.4 shows of the same files (`pg_hba_file_rules`, `pg_ident_file_mappings`).
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::PathBuf;
 

@@ -110,7 +110,8 @@ impl Reader {
         for entry in std::fs::read_dir(path).map_err(cannot)? {
             let file = entry.map_err(cannot)?.path();
             let name = file.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-            if name.ends_with(".conf") && !name.starts_with('.') && !file.is_dir() {
+            let is_conf = name.as_bytes().ends_with(b".conf");
+            if is_conf && !name.starts_with('.') && !file.is_dir() {
                 files.push(file);
             }
         }

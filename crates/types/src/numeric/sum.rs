@@ -235,7 +235,9 @@ mod tests {
         let values: Vec<i64> = [i64::MIN, i64::MAX, -1, 0, 1, i64::MIN, 1 << 32, -(1 << 32), i64::MIN].repeat(1001);
         let (mut together, mut apart) = (NumericSum::new(), NumericSum::new());
         together.add_whole(&values);
-        values.iter().for_each(|value| apart.add_i64(*value));
+        for value in &values {
+            apart.add_i64(*value);
+        }
         assert_eq!((together.count(), together.sum()), (apart.count(), apart.sum()));
         let expected: i128 = values.iter().map(|v| i128::from(*v)).sum();
         assert_eq!(together.sum(), Some(Numeric::from(expected)));
@@ -247,7 +249,9 @@ mod tests {
             sum.add_payload(&payload).unwrap();
         }
         together.add_whole(&values);
-        values.iter().for_each(|value| apart.add_i64(*value));
+        for value in &values {
+            apart.add_i64(*value);
+        }
         assert_eq!((together.count(), together.sum()), (apart.count(), apart.sum()));
     }
 }
