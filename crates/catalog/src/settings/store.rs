@@ -293,22 +293,6 @@ impl Settings {
             .collect()
     }
 
-    /// A digest of the settings that change what a statement means or how it is planned.
-    pub fn planning_digest(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for (setting, slot) in table().iter().zip(&self.slots) {
-            let meaning = matches!(
-                setting.name,
-                "search_path" | "DateStyle" | "IntervalStyle" | "TimeZone" | "role" | "row_security" | "xmloption"
-            );
-            if setting.explain || meaning {
-                setting.name.hash(&mut hasher);
-                slot.current.value.plain(setting).hash(&mut hasher);
-            }
-        }
-        hasher.finish()
-    }
-
     /// A digest of all settings but those that only say when to give up or what to call the session.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
