@@ -42,6 +42,12 @@ pub(crate) const fn pins(state: u64) -> u64 {
     state & PINS
 }
 
+/// A frame's state with one more pin and one more use, as far as uses are counted.
+const fn with_pin(state: u64) -> u64 {
+    let used = if (state & USAGE_MASK) >> USAGE_SHIFT < USAGE_MAX { USAGE } else { 0 };
+    state + PIN + used
+}
+
 #[derive(Default)]
 struct Waiting {
     wakers: Vec<Waker>,
@@ -119,27 +125,14 @@ impl Frame {
 
     /// Another pin on a page that was found in the table, whose partition is locked. Returns the state before.
     pub(crate) fn pin_used(&self) -> u64 {
-        let mut state = self.state.load(Ordering::Relaxed);
-        loop {
-            let used = if (state & USAGE_MASK) >> USAGE_SHIFT < USAGE_MAX { USAGE } else { 0 };
-            match self.state.compare_exchange_weak(state, state + PIN + used, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(before) => return before,
-                Err(now) => state = now,
-            }
-        }
+        let pin = |state| Some(with_pin(state));
+        self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, pin).unwrap_or_else(|state| state)
     }
 
     /// A pin on whatever valid page is here; false if there is none.
     pub(crate) fn pin_valid(&self) -> bool {
-        let mut state = self.state.load(Ordering::Relaxed);
-        while state & VALID != 0 {
-            let used = if (state & USAGE_MASK) >> USAGE_SHIFT < USAGE_MAX { USAGE } else { 0 };
-            match self.state.compare_exchange_weak(state, state + PIN + used, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(now) => state = now,
-            }
-        }
-        false
+        let pin = |state| (state & VALID != 0).then(|| with_pin(state));
+        self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, pin).is_ok()
     }
 
     /// Another pin, for whoever has one.

@@ -5,12 +5,16 @@
 //! what it answered.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod common;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use common::{checker, visible};
+
 use stegodon_format::control::ControlFile;
 use stegodon_format::heap_tuple::{HeapTupleRef, Infomask};
-use stegodon_format::ids::{BlockNumber, MultiXactId, Oid, Tid, Xid};
+use stegodon_format::ids::{MultiXactId, Oid, Xid};
 use stegodon_format::page::{BLCKSZ, Page};
 use stegodon_format::slru::XidStatus;
 use stegodon_io::DataDirectory;
@@ -32,23 +36,6 @@ fn control(directory: &DataDirectory) -> ControlFile {
 fn transactions() -> Arc<Transactions> {
     let directory = DataDirectory::open(testdata()).unwrap();
     Arc::new(Transactions::open(&directory, &control(&directory)).unwrap())
-}
-
-fn checker(transactions: &Arc<Transactions>) -> VisibilityChecker {
-    VisibilityChecker::new(Arc::clone(transactions), Arc::new(transactions.snapshot()))
-}
-
-fn visible(page: &Page, checker: &mut VisibilityChecker) -> Vec<String> {
-    let page = page.view();
-    page.verify().unwrap();
-    page.item_ids()
-        .filter(|(_, id)| id.is_normal())
-        .filter(|(offset, id)| {
-            let tuple = HeapTupleRef::parse(page.item_at(*offset, *id).unwrap()).unwrap();
-            checker.check(tuple).unwrap().is_visible()
-        })
-        .map(|(offset, _)| Tid::new(BlockNumber(0), offset).to_string())
-        .collect()
 }
 
 fn expected() -> Vec<&'static str> {

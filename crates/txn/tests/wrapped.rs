@@ -6,34 +6,22 @@
 //! is still the one before: it lies behind the next id.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod common;
+
 use std::process::Command;
 use std::sync::Arc;
 
-use stegodon_format::heap_tuple::HeapTupleRef;
-use stegodon_format::ids::{BlockNumber, FullXid, Tid, Xid};
+use common::{checker, visible};
+use stegodon_format::ids::{FullXid, Xid};
 use stegodon_format::page::{BLCKSZ, Page};
 use stegodon_format::version::Version;
 use stegodon_io::DataDirectory;
-use stegodon_txn::{Transactions, VisibilityChecker};
+use stegodon_txn::Transactions;
 
 const XMIN_HINTS: u16 = 0x0300;
 const XMAX_COMMITTED: u16 = 0x0400;
 const XMAX_INVALID: u16 = 0x0800;
 const XMAX_IS_MULTI: u16 = 0x1000;
-
-fn visible(bytes: &[u8; BLCKSZ], transactions: &Arc<Transactions>) -> Vec<String> {
-    let mut checker = VisibilityChecker::new(Arc::clone(transactions), Arc::new(transactions.snapshot()));
-    let page = Page::from(*bytes);
-    let page = page.view();
-    page.item_ids()
-        .filter(|(_, id)| id.is_normal())
-        .filter(|(offset, id)| {
-            let tuple = HeapTupleRef::parse(page.item_at(*offset, *id).unwrap()).unwrap();
-            checker.check(tuple).unwrap().is_visible()
-        })
-        .map(|(offset, _)| Tid::new(BlockNumber(0), offset).to_string())
-        .collect()
-}
 
 #[test]
 fn rows_from_before_and_after_the_wrap_are_seen() {
@@ -52,7 +40,7 @@ fn rows_from_before_and_after_the_wrap_are_seen() {
     let expected = std::fs::read_to_string(root.join("visible.txt")).unwrap();
     let expected: Vec<&str> = expected.lines().collect();
     let mut bytes: [u8; BLCKSZ] = std::fs::read(root.join("table")).unwrap().try_into().unwrap();
-    assert_eq!(visible(&bytes, &transactions), expected);
+    assert_eq!(visible(&Page::from(bytes), &mut checker(&transactions)), expected);
 
     // The same without hint bits: every answer comes from pg_xact and pg_multixact, on both sides of the wrap.
     let places: Vec<usize> = Page::from(bytes)
@@ -70,5 +58,5 @@ fn rows_from_before_and_after_the_wrap_are_seen() {
         bytes[at..at + 2].copy_from_slice(&bare.to_le_bytes());
     }
     assert!(hinted > 100, "{hinted}");
-    assert_eq!(visible(&bytes, &transactions), expected);
+    assert_eq!(visible(&Page::from(bytes), &mut checker(&transactions)), expected);
 }
